@@ -1,0 +1,172 @@
+import { z } from "zod";
+import {
+  type contentBlockSchema,
+  DATA_SCHEMAS,
+  type requestHeaderSchema,
+  type usageSchema,
+} from "./event-schemas.ts";
+import { isOpaqueType } from "./opaque-types.ts";
+import { isRunType } from "./runs.ts";
+import { clip } from "./text.ts";
+
+/** The event types with a schema of their own. */
+export type StrictType = keyof typeof DATA_SCHEMAS;
+export type EventData<T extends StrictType> = z.infer<(typeof DATA_SCHEMAS)[T]>;
+
+export type ContentBlock = z.infer<typeof contentBlockSchema>;
+export type Usage = z.infer<typeof usageSchema>;
+export type RequestHeader = z.infer<typeof requestHeaderSchema>;
+export type Chunk = EventData<"assistant/chunk">["chunk"];
+export type TurnEndReason = EventData<"turn/end">["reason"];
+export type UserMessage = EventData<"user/message">;
+export type AssistantMessage = EventData<"assistant/message">["message"];
+export type ToolMessage = EventData<"tool/result">["message"];
+/** A message as the model sees it. */
+export type ModelMessage = UserMessage | AssistantMessage | ToolMessage;
+
+/** Message types: the only ones on the surface, and the only ones with `surfaceOp` and `sourceEventSeqs`. */
+export const MESSAGE_TYPES = ["user/message", "assistant/message", "tool/result"] as const;
+export type MessageType = (typeof MESSAGE_TYPES)[number];
+
+/** How a message enters the surface: at its end, or in place of the inclusive range of surface seqs. */
+export type SurfaceOp = "append" | Readonly<{ op: "replace"; start: number; end: number }>;
+
+interface Envelope<T extends string, D> {
+  readonly type: T;
+  /** Position in the log, from 0, without gaps. */
+  readonly seq: number;
+  /** Epoch milliseconds. Order is `seq`, never `time`. */
+  readonly time: number;
+  readonly data: D;
+  readonly ignorable?: boolean;
+  readonly sourceEventSeqs?: readonly number[];
+  readonly surfaceOp?: SurfaceOp;
+}
+
+/** An event of one of the strict types, discriminated by `type`. */
+export type StrictEvent = { [T in StrictType]: Envelope<T, EventData<T>> }[StrictType];
+/** The one persisted unit. Frozen, all levels. */
+export type SessionEvent = StrictEvent | Envelope<string, unknown>;
+
+type Draft<T extends string, D> = Pick<
+  Envelope<T, D>,
+  "type" | "data" | "ignorable" | "sourceEventSeqs" | "surfaceOp"
+> & {
+  /** Epoch milliseconds; the log's clock when absent. */
+  readonly time?: number;
+};
+/** An event before the log gave it a seq. */
+export type EventDraft =
+  | { [T in StrictType]: Draft<T, EventData<T>> }[StrictType]
+  | Draft<`${string}/${string}` & {}, unknown>;
+
+/** Whether `type` has a schema of its own. */
+export function isStrictType(type: string): type is StrictType {
+  return Object.hasOwn(DATA_SCHEMAS, type);
+}
+
+/** Narrows an event to the strict types, so that `switch (event.type)` knows its `data`. */
+export function isStrict(event: SessionEvent): event is StrictEvent {
+  return isStrictType(event.type);
+}
+
+/** Narrows an event to one strict type. */
+export function isEvent<T extends StrictType>(
+  event: SessionEvent,
+  type: T,
+): event is Extract<StrictEvent, { type: T }> {
+  return event.type === type;
+}
+
+/** Whether events of this type stand on the surface. */
+export function isMessageType(type: string): type is MessageType {
+  return type === "user/message" || type === "assistant/message" || type === "tool/result";
+}
+
+const natural = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
+const surfaceOpSchema = z.union([
+  z.literal("append"),
+  z.strictObject({ op: z.literal("replace"), start: natural, end: natural }),
+]);
+const envelopeSchema = z.looseObject({
+  type: z.string().min(1),
+  seq: natural,
+  time: natural,
+  data: z.unknown().refine((data) => data !== undefined, { error: "required" }),
+  ignorable: z.boolean().optional(),
+  sourceEventSeqs: z.array(natural).optional(),
+  surfaceOp: surfaceOpSchema.optional(),
+});
+
+/** What is wrong with an event: a broken rule, or a type that nobody here knows. */
+export type EventFault =
+  | { readonly kind: "malformed"; readonly field: string; readonly expected: string; readonly found: string }
+  | { readonly kind: "unknown-type" };
+
+/**
+ * Checks one event against the vocabulary: envelope, the `data` of a strict type, sources (unique, earlier), and that
+ * just the message types have a `surfaceOp`. What a replacement covers needs the log and is checked by the surface.
+ *
+ * An unknown type is a fault unless the event says `ignorable: true`.
+ */
+export function findEventFault(event: unknown): EventFault | undefined {
+  const envelope = envelopeSchema.safeParse(event);
+  if (!envelope.success) return malformed(event, envelope.error);
+  const { type, seq, data, sourceEventSeqs, surfaceOp, ignorable } = envelope.data;
+  const isMessage = isMessageType(type);
+  if (isMessage && surfaceOp === undefined) {
+    return { kind: "malformed", field: "surfaceOp", expected: "a surfaceOp on a message", found: "none" };
+  }
+  if (!isMessage && (surfaceOp !== undefined || sourceEventSeqs !== undefined)) {
+    const field = surfaceOp === undefined ? "sourceEventSeqs" : "surfaceOp";
+    return { kind: "malformed", field, expected: "it on message events only", found: `it on ${type}` };
+  }
+  if (sourceEventSeqs !== undefined) {
+    const fault = findSourceFault(sourceEventSeqs, seq);
+    if (fault !== undefined) return fault;
+  }
+  if (isStrictType(type)) {
+    const result = DATA_SCHEMAS[type].safeParse(data);
+    return result.success ? undefined : malformed(data, result.error, "data");
+  }
+  if (isRunType(type) || type === "session") {
+    return { kind: "malformed", field: "type", expected: "an event type", found: `${type}, a storage record's name` };
+  }
+  return isOpaqueType(type) || ignorable === true ? undefined : { kind: "unknown-type" };
+}
+
+function findSourceFault(seqs: readonly number[], seq: number): EventFault | undefined {
+  let ascending = true;
+  for (let index = 0; index < seqs.length; index += 1) {
+    const source = seqs[index] ?? 0;
+    if (source >= seq) {
+      const field = `sourceEventSeqs[${index}]`;
+      return { kind: "malformed", field, expected: `a seq before ${seq}`, found: String(source) };
+    }
+    if (index > 0 && source <= (seqs[index - 1] ?? 0)) ascending = false;
+  }
+  if (ascending || new Set(seqs).size === seqs.length) return undefined;
+  return { kind: "malformed", field: "sourceEventSeqs", expected: "unique seqs", found: "a repeated seq" };
+}
+
+function malformed(value: unknown, error: z.ZodError, root?: string): EventFault {
+  const issue = error.issues[0];
+  const path = issue?.path ?? [];
+  let found: unknown = value;
+  for (const key of path) {
+    found = typeof found === "object" && found !== null ? Reflect.get(found, key) : undefined;
+  }
+  const field = [...(root === undefined ? [] : [root]), ...path.map(String)].join(".");
+  return {
+    kind: "malformed",
+    field: field === "" ? "event" : field,
+    expected: issue?.message ?? "another shape",
+    found: summarise(found),
+  };
+}
+
+function summarise(value: unknown): string {
+  if (value === undefined) return "nothing";
+  const text = JSON.stringify(value) ?? typeof value;
+  return clip(text, 60);
+}

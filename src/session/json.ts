@@ -1,0 +1,174 @@
+import { NotSerialisableError, type Place } from "./errors.ts";
+
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
+
+/** Deepest nesting that an event may have, counted in arrays and objects. */
+export const MAX_JSON_DEPTH = 512;
+
+/** Why a value is not lossless JSON, and where in it. */
+export interface JsonFault {
+  readonly path: string;
+  readonly problem: string;
+}
+
+type Segment = string | number;
+
+class FaultSignal {
+  readonly problem: string;
+  constructor(problem: string) {
+    this.problem = problem;
+  }
+}
+
+/** `["data", "items", 3]` as `data.items[3]`; keys that are no identifiers are quoted. */
+export function formatPath(path: readonly Segment[]): string {
+  let out = "";
+  for (const segment of path) {
+    if (typeof segment === "number") out += `[${segment}]`;
+    else if (/^[A-Za-z_$][\w$]*$/.test(segment)) out += out === "" ? segment : `.${segment}`;
+    else out += `[${JSON.stringify(segment)}]`;
+  }
+  return out;
+}
+
+function describe(value: object): string {
+  const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
+  return typeof name === "string" && name !== "" ? `a ${name}` : "an object with an exotic prototype";
+}
+
+function hasRepeat(root: unknown, path: readonly Segment[]): boolean {
+  const seen = new Set<unknown>();
+  let value: unknown = root;
+  for (const segment of path) {
+    if (seen.has(value)) return true;
+    seen.add(value);
+    value = Reflect.get(Object(value), segment);
+  }
+  return seen.has(value);
+}
+
+/**
+ * A deeply frozen copy of `value` that JSON can hold without loss.
+ *
+ * Refuses NaN, ±Infinity, -0, undefined, functions, symbols, BigInt, every prototype but Object's, Array's and null,
+ * sparse arrays, arrays with extra keys, symbol keys, cycles, and nesting beyond {@link MAX_JSON_DEPTH}. Accessors are
+ * read once, so that what was checked is what is stored. Lone surrogates are kept.
+ *
+ * @throws NotSerialisableError with `place.field` set below `place` (the field starts at `root`).
+ */
+export function snapshotJson(value: unknown, place: Place, root = "data"): JsonValue {
+  const path: Segment[] = [root];
+  try {
+    return copy(value, path, 0);
+  } catch (error) {
+    if (!(error instanceof FaultSignal)) throw error;
+    const problem =
+      path.length > MAX_JSON_DEPTH && hasRepeat(value, path.slice(1)) ? "a cycle" : error.problem;
+    const field = formatPath(path.length > 20 ? path.slice(0, 20) : path);
+    throw new NotSerialisableError(`The event holds ${problem}, which JSON cannot keep`, { ...place, field });
+  }
+}
+
+function copy(value: unknown, path: Segment[], depth: number): JsonValue {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value;
+    case "number":
+      if (!Number.isFinite(value)) throw new FaultSignal(String(value));
+      if (Object.is(value, -0)) throw new FaultSignal("-0");
+      return value;
+    case "object":
+      if (value === null) return null;
+      if (depth >= MAX_JSON_DEPTH) throw new FaultSignal(`nesting deeper than ${MAX_JSON_DEPTH} levels`);
+      return Array.isArray(value) ? copyArray(value, path, depth) : copyObject(value, path, depth);
+    case "undefined":
+      throw new FaultSignal("undefined");
+    default:
+      throw new FaultSignal(typeof value === "bigint" ? "a BigInt" : `a ${typeof value}`);
+  }
+}
+
+function copyArray(value: readonly unknown[], path: Segment[], depth: number): JsonValue {
+  if (Object.getPrototypeOf(value) !== Array.prototype) throw new FaultSignal(describe(value));
+  const keys = Reflect.ownKeys(value).length - 1;
+  if (keys !== value.length) {
+    throw new FaultSignal(keys < value.length ? "a sparse array" : "an array with extra properties");
+  }
+  const out: JsonValue[] = new Array(value.length);
+  for (let index = 0; index < value.length; index += 1) {
+    path.push(index);
+    out[index] = copy(value[index], path, depth + 1);
+    path.pop();
+  }
+  return Object.freeze(out);
+}
+
+function copyObject(value: object, path: Segment[], depth: number): JsonValue {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) throw new FaultSignal(describe(value));
+  const out: Record<string, JsonValue> = {};
+  for (const key of Reflect.ownKeys(value)) {
+    if (typeof key === "symbol") throw new FaultSignal("a symbol key");
+    path.push(key);
+    const member = copy(Reflect.get(value, key), path, depth + 1);
+    path.pop();
+    if (key === "__proto__") {
+      Object.defineProperty(out, key, { value: member, enumerable: true, configurable: true, writable: true });
+    } else out[key] = member;
+  }
+  return Object.freeze(out);
+}
+
+/** Freezes parsed JSON in place, all levels. Depth is bounded by {@link findJsonFault}, which runs first. */
+export function freezeJson<T>(value: T): T {
+  if (typeof value === "object" && value !== null) {
+    for (const member of Object.values(value)) freezeJson(member);
+    Object.freeze(value);
+  }
+  return value;
+}
+
+/**
+ * Looks for what `JSON.parse` lets through although it is not lossless JSON: a number that became infinite (`1e999`),
+ * and nesting beyond {@link MAX_JSON_DEPTH}. Iterative, so that depth cannot overflow the stack.
+ */
+export function findJsonFault(value: unknown): JsonFault | undefined {
+  const stack: Array<{ readonly value: unknown; readonly path: Link | undefined; readonly depth: number }> = [
+    { value, path: undefined, depth: 0 },
+  ];
+  for (let item = stack.pop(); item !== undefined; item = stack.pop()) {
+    if (typeof item.value === "number" && !Number.isFinite(item.value)) {
+      return { path: linkPath(item.path), problem: "a number too large for JSON readers (it parses as Infinity)" };
+    }
+    if (typeof item.value !== "object" || item.value === null) continue;
+    if (item.depth >= MAX_JSON_DEPTH) {
+      return { path: linkPath(item.path), problem: `nesting deeper than ${MAX_JSON_DEPTH} levels` };
+    }
+    const isArray = Array.isArray(item.value);
+    for (const [key, member] of Object.entries(item.value)) {
+      if (typeof member !== "number" && (typeof member !== "object" || member === null)) continue;
+      if (typeof member === "number" && Number.isFinite(member)) continue;
+      stack.push({
+        value: member,
+        path: { segment: isArray ? Number(key) : key, parent: item.path },
+        depth: item.depth + 1,
+      });
+    }
+  }
+  return undefined;
+}
+
+interface Link {
+  readonly segment: Segment;
+  readonly parent: Link | undefined;
+}
+
+function linkPath(link: Link | undefined): string {
+  const path: Segment[] = [];
+  for (let at = link; at !== undefined; at = at.parent) path.unshift(at.segment);
+  return formatPath(path.length > 20 ? path.slice(0, 20) : path);
+}

@@ -1,0 +1,74 @@
+import { isEvent, type ModelMessage, type RequestHeader, type SessionEvent } from "../events.ts";
+import type { LogView } from "../log-view.ts";
+import { type DecodedRecord, recordEvents } from "../records.ts";
+import { isRunType, lastTime } from "../runs.ts";
+import { modelMessages } from "./messages.ts";
+import { OpenWork } from "./open-work.ts";
+import { Surface } from "./surface.ts";
+import { Transcript, type TranscriptEntry } from "./transcript.ts";
+import { UsageProjection } from "./usage.ts";
+
+/**
+ * All projections of one log, folded together in one pass. Each event is folded once; packed deltas, which no
+ * projection looks into, are never parsed for it.
+ */
+export class SessionProjections {
+  readonly surface = new Surface();
+  readonly openWork = new OpenWork();
+  readonly usage = new UsageProjection();
+  readonly #transcript = new Transcript();
+  #requestHeader: RequestHeader | undefined;
+  #seen = 0;
+
+  /** Number of events folded so far. */
+  get seen(): number {
+    return this.#seen;
+  }
+
+  /** The latest request envelope. */
+  get requestHeader(): RequestHeader | undefined {
+    return this.#requestHeader;
+  }
+
+  /** Folds the record that comes next, as it was read. Returns why its `surfaceOp` does not fit, and then folds nothing. */
+  foldDecoded({ record, event, run }: DecodedRecord): string | undefined {
+    if (run !== undefined) this.openWork.passTime(lastTime(run));
+    if (event !== undefined) {
+      const fault = this.surface.findFault(event);
+      if (fault !== undefined) return fault;
+      this.#fold(event);
+    }
+    this.#seen = record.seq + record.count;
+    return undefined;
+  }
+
+  /** Folds what the log has and this does not. Cost follows the new part only. */
+  catchUp(log: LogView): this {
+    const { length } = log;
+    for (const record of log.records(this.#seen)) {
+      this.#seen = record.seq + record.count;
+      if (!isRunType(record.type)) for (const event of recordEvents(record)) this.#fold(event);
+      else if (this.#seen === length) this.openWork.passTime(log.at(length - 1).time);
+    }
+    return this;
+  }
+
+  /** The model's history up to what was folded. */
+  messages(log: LogView, sessionId: string): ModelMessage[] {
+    return modelMessages(log, this.surface, sessionId);
+  }
+
+  transcript(log: LogView): Generator<TranscriptEntry> {
+    return this.#transcript.entries(log);
+  }
+
+  #fold(event: SessionEvent): void {
+    this.surface.fold(event);
+    this.openWork.fold(event);
+    this.usage.fold(event);
+    this.#transcript.fold(event);
+    if (isEvent(event, "request/header")) this.#requestHeader = event.data.header;
+  }
+}
+
+export type { TranscriptEntry } from "./transcript.ts";

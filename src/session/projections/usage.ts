@@ -1,0 +1,64 @@
+import { isStrict, type SessionEvent, type Usage } from "../events.ts";
+
+/** Token counts, summed. Counts that no provider reported are 0. */
+export type UsageTotals = Readonly<Record<keyof typeof ZERO, number>>;
+
+const ZERO = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+
+/** Token usage of a session and of each Turn. A Step counts once: by its message, else by its last usage chunk. */
+export class UsageProjection {
+  #total: UsageTotals = ZERO;
+  readonly #turns = new Map<number, UsageTotals>();
+  #reported: Usage | undefined;
+  #turn = 0;
+
+  get total(): UsageTotals {
+    return this.#total;
+  }
+
+  ofTurn(turn: number): UsageTotals {
+    return this.#turns.get(turn) ?? ZERO;
+  }
+
+  fold(event: SessionEvent): void {
+    if (!isStrict(event)) return;
+    switch (event.type) {
+      case "turn/start":
+      case "step/start":
+        this.#settle();
+        this.#turn = event.data.turn;
+        break;
+      case "assistant/chunk":
+        if (event.data.chunk.type === "usage") this.#reported = event.data.chunk.usage;
+        break;
+      case "assistant/message":
+        if (event.surfaceOp !== "append") break;
+        this.#reported = event.data.usage ?? this.#reported;
+        this.#settle();
+        break;
+      case "step/end":
+      case "turn/end":
+        this.#settle();
+        break;
+      default:
+    }
+  }
+
+  #settle(): void {
+    const usage = this.#reported;
+    if (usage === undefined) return;
+    this.#reported = undefined;
+    this.#total = add(this.#total, usage);
+    this.#turns.set(this.#turn, add(this.ofTurn(this.#turn), usage));
+  }
+}
+
+function add(totals: UsageTotals, usage: Usage): UsageTotals {
+  return {
+    inputTokens: totals.inputTokens + usage.inputTokens,
+    outputTokens: totals.outputTokens + usage.outputTokens,
+    cacheReadTokens: totals.cacheReadTokens + (usage.cacheReadTokens ?? 0),
+    cacheWriteTokens: totals.cacheWriteTokens + (usage.cacheWriteTokens ?? 0),
+    reasoningTokens: totals.reasoningTokens + (usage.reasoningTokens ?? 0),
+  };
+}

@@ -1,0 +1,224 @@
+import { CorruptError, InvalidEventError, type Place } from "./errors.ts";
+import { type EventDraft, findEventFault, type SessionEvent } from "./events.ts";
+import { findJsonFault, freezeJson, snapshotJson } from "./json.ts";
+import {
+  type Delta,
+  type DeltaRun,
+  decodeRun,
+  deltaEvent,
+  encodeRun,
+  exactDelta,
+  expandRun,
+  isRunType,
+  MIN_RUN,
+  RUN_TYPE_OF,
+  sameRun,
+} from "./runs.ts";
+import { clip } from "./text.ts";
+
+/**
+ * How events lie in storage and in memory: the JSON text of one event, or of one run of streaming deltas
+ * (docs/format.md). The text is what was received, byte for byte; nothing is written again from a parsed value.
+ */
+export interface SessionRecord {
+  /** Seq of the first event. */
+  readonly seq: number;
+  /** Number of events, at least 1. */
+  readonly count: number;
+  /** Event type, or the run's own type. */
+  readonly type: string;
+  /** Time of the first event in epoch milliseconds. */
+  readonly time: number;
+  readonly text: string;
+}
+
+/** An event that passed every check, on its way into storage. */
+export interface EncodedEvent {
+  readonly event: SessionEvent;
+  /** Set when the event may be packed into a run. */
+  readonly delta?: Delta;
+  /** JSON text; made on demand for deltas, most of which are only ever written as part of a run. */
+  readonly text: () => string;
+  /** Rough size in bytes, for bounding queues. */
+  readonly size: number;
+}
+
+/** Gives a draft its place in the log. @throws NotSerialisableError, InvalidEventError. */
+export function encodeDraft(draft: EventDraft, seq: number, now: number): EncodedEvent {
+  const { type, data, ignorable, sourceEventSeqs, surfaceOp } = draft;
+  const time = draft.time ?? now;
+  if (sourceEventSeqs === undefined && surfaceOp === undefined && ignorable === undefined) {
+    return encodeEvent({ type, seq, time, data });
+  }
+  // Key order of the format: type, seq, time, data, sourceEventSeqs, surfaceOp, ignorable.
+  return encodeEvent({
+    type,
+    seq,
+    time,
+    data,
+    ...(sourceEventSeqs === undefined ? {} : { sourceEventSeqs }),
+    ...(surfaceOp === undefined ? {} : { surfaceOp }),
+    ...(ignorable === undefined ? {} : { ignorable }),
+  });
+}
+
+/** Checks an event and fixes its text; keys stay in the order given. @throws NotSerialisableError, InvalidEventError. */
+export function encodeEvent(input: SessionEvent): EncodedEvent {
+  const fast = encodeDelta(input);
+  if (fast !== undefined) return fast;
+  const place: Place = { eventType: String(input.type), ...(Number.isSafeInteger(input.seq) ? { seq: input.seq } : {}) };
+  const event: unknown = snapshotJson(input, place, "event");
+  const fault = findEventFault(event);
+  if (fault?.kind === "malformed") {
+    const message = `The event is malformed: expected ${fault.expected}, found ${fault.found}`;
+    throw new InvalidEventError(message, { ...place, field: fault.field });
+  }
+  if (fault?.kind === "unknown-type") {
+    throw new InvalidEventError("No event type of this name is known, and the event is not ignorable", place);
+  }
+  const text = JSON.stringify(event);
+  return { event: event as SessionEvent, text: () => text, size: text.length };
+}
+
+const EVENT_KEYS = 4;
+
+function encodeDelta(input: SessionEvent): EncodedEvent | undefined {
+  if (input.type !== "assistant/chunk") return undefined;
+  const keys = Object.keys(input);
+  if (keys.length !== EVENT_KEYS || keys[0] !== "type" || keys[1] !== "seq" || keys[2] !== "time") return undefined;
+  const { seq, time } = input;
+  if (!Number.isSafeInteger(seq) || seq < 0 || !Number.isSafeInteger(time) || time < 0) return undefined;
+  const delta = exactDelta(input.data);
+  if (delta === undefined) return undefined;
+  const event = deltaEvent(delta, seq, time);
+  return { event, delta, text: () => JSON.stringify(event), size: delta.text.length + 16 };
+}
+
+/** Packs one batch: runs of at least {@link MIN_RUN} deltas become one record. Packing never crosses a batch. */
+export function packBatch(events: readonly EncodedEvent[]): SessionRecord[] {
+  const records: SessionRecord[] = [];
+  let from = 0;
+  while (from < events.length) {
+    const to = runEnd(events, from);
+    if (to - from >= MIN_RUN) records.push(packRun(events, from, to));
+    else for (let index = from; index < to; index += 1) records.push(...single(events[index]));
+    from = to;
+  }
+  return records;
+}
+
+function runEnd(events: readonly EncodedEvent[], from: number): number {
+  const first = events[from]?.delta;
+  let to = from + 1;
+  if (first === undefined) return to;
+  for (; to < events.length; to += 1) {
+    const next = events[to];
+    const contiguous = next?.event.seq === (events[to - 1]?.event.seq ?? 0) + 1;
+    if (next?.delta === undefined || !contiguous || !sameRun(first, next.delta)) break;
+  }
+  return to;
+}
+
+function single(encoded: EncodedEvent | undefined): SessionRecord[] {
+  if (encoded === undefined) return [];
+  const { seq, type, time } = encoded.event;
+  return [{ seq, count: 1, type, time, text: encoded.text() }];
+}
+
+function packRun(events: readonly EncodedEvent[], from: number, to: number): SessionRecord {
+  const members = events.slice(from, to);
+  const first = members[0];
+  const key = first?.delta;
+  if (first === undefined || key === undefined) throw new RangeError("a run needs a delta to start with");
+  const dt = members.slice(1).map((member, k) => member.event.time - (members[k]?.event.time ?? 0));
+  const texts = members.map((member) => member.delta?.text ?? "");
+  const run: DeltaRun = { ...key, seq0: first.event.seq, time0: first.event.time, dt, texts };
+  const text = encodeRun(run);
+  return { seq: run.seq0, count: texts.length, type: RUN_TYPE_OF[run.kind], time: run.time0, text };
+}
+
+/** A record as it was read: one event or one run, and whether its type is one that nobody here knows. */
+export interface DecodedRecord {
+  readonly record: SessionRecord;
+  readonly event?: SessionEvent;
+  readonly run?: DeltaRun;
+  readonly unknownType: boolean;
+}
+
+/**
+ * Reads the text of one record and checks all that one record can show.
+ * @throws CorruptError with `expected` and `found`. An unknown event type is no error here.
+ */
+export function decodeRecord(text: string, place: Place): DecodedRecord {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new CorruptError("A record is not JSON", {
+      expected: "one JSON object",
+      found: JSON.stringify(clip(text, 40)),
+      place,
+      cause,
+    });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new CorruptError("A record is not an object", { expected: "one JSON object", found: clip(text, 40), place });
+  }
+  const row = value as Readonly<Record<string, unknown>>;
+  const { type } = row;
+  if (typeof type === "string" && isRunType(type)) {
+    const run = decodeRun(type, row);
+    if (typeof run === "string") {
+      throw new CorruptError("A packed record is malformed", {
+        expected: `a valid ${run}`,
+        found: "another shape",
+        place: { ...place, eventType: type, field: run },
+      });
+    }
+    return {
+      record: { seq: run.seq0, count: run.texts.length, type, time: run.time0, text },
+      run,
+      unknownType: false,
+    };
+  }
+  return decodeSingle(row, text, place);
+}
+
+function decodeSingle(row: Readonly<Record<string, unknown>>, text: string, place: Place): DecodedRecord {
+  const here: Place = {
+    ...place,
+    ...(typeof row["seq"] === "number" ? { seq: row["seq"] } : {}),
+    ...(typeof row["type"] === "string" ? { eventType: row["type"] } : {}),
+  };
+  const loss = findJsonFault(row);
+  if (loss !== undefined) {
+    const details = { expected: "lossless JSON", found: loss.problem, place: { ...here, field: loss.path } };
+    throw new CorruptError("An event cannot be read without loss", details);
+  }
+  const fault = findEventFault(row);
+  if (fault?.kind === "malformed") {
+    const { expected, found, field } = fault;
+    throw new CorruptError("An event is malformed", { expected, found, place: { ...here, field } });
+  }
+  // Checked above: the envelope is complete, and `data` fits the type where the type is strict.
+  const event = row as unknown as SessionEvent;
+  return {
+    record: { seq: event.seq, count: 1, type: event.type, time: event.time, text },
+    event,
+    unknownType: fault !== undefined,
+  };
+}
+
+/** The events of a record that was checked before, frozen. */
+export function recordEvents(record: SessionRecord): readonly SessionEvent[] {
+  const value: unknown = JSON.parse(record.text);
+  if (!isRunType(record.type)) return [freezeJson(value as SessionEvent)];
+  const run = decodeRun(record.type, value as Readonly<Record<string, unknown>>);
+  if (typeof run === "string") throw new RangeError(`record ${record.seq} was not checked before use: ${run}`);
+  return expandRun(run);
+}
+
+/** JSON texts of a record's events: the stored text itself, or one text for each member of a run. */
+export function recordTexts(record: SessionRecord): readonly string[] {
+  return isRunType(record.type) ? recordEvents(record).map((event) => JSON.stringify(event)) : [record.text];
+}
