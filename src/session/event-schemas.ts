@@ -114,7 +114,8 @@ export const requestHeaderSchema = z.looseObject({
   }),
   adapterDefaults: z.unknown().optional(),
   system: z.string().exactOptional(),
-  tools: z.array(z.unknown()).exactOptional(),
+  // A list, but recorded logs also hold a placeholder text here.
+  tools: z.unknown().exactOptional(),
 });
 
 /** Schema of `data` for every strict type. */

@@ -5,6 +5,7 @@ import {
   type requestHeaderSchema,
   type usageSchema,
 } from "./event-schemas.ts";
+import { formatPath } from "./json.ts";
 import { isOpaqueType } from "./opaque-types.ts";
 import { isRunType } from "./runs.ts";
 import { clip } from "./text.ts";
@@ -92,7 +93,7 @@ const envelopeSchema = z.looseObject({
   type: z.string().min(1),
   seq: natural,
   time: natural,
-  data: z.unknown().refine((data) => data !== undefined, { error: "required" }),
+  data: z.unknown().refine((data) => data !== undefined, { error: "a value" }),
   ignorable: z.boolean().optional(),
   sourceEventSeqs: z.array(natural).optional(),
   surfaceOp: surfaceOpSchema.optional(),
@@ -156,13 +157,20 @@ function malformed(value: unknown, error: z.ZodError, root?: string): EventFault
   for (const key of path) {
     found = typeof found === "object" && found !== null ? Reflect.get(found, key) : undefined;
   }
-  const field = [...(root === undefined ? [] : [root]), ...path.map(String)].join(".");
+  const segments = path.map((key) => (typeof key === "symbol" ? String(key) : key));
+  const field = formatPath(root === undefined ? segments : [root, ...segments]);
   return {
     kind: "malformed",
     field: field === "" ? "event" : field,
-    expected: issue?.message ?? "another shape",
+    expected: expectation(issue?.message ?? ""),
     found: summarise(found),
   };
+}
+
+/** What a schema's message asks for: "string" of "Invalid input: expected string, received number". */
+function expectation(message: string): string {
+  const asked = /\bexpected (.*?)(?:, received .*)?$/i.exec(message)?.[1];
+  return asked ?? (message === "" || message === "Invalid input" ? "another shape" : message);
 }
 
 function summarise(value: unknown): string {

@@ -39,17 +39,6 @@ function describe(value: object): string {
   return typeof name === "string" && name !== "" ? `a ${name}` : "an object with an exotic prototype";
 }
 
-function hasRepeat(root: unknown, path: readonly Segment[]): boolean {
-  const seen = new Set<unknown>();
-  let value: unknown = root;
-  for (const segment of path) {
-    if (seen.has(value)) return true;
-    seen.add(value);
-    value = Reflect.get(Object(value), segment);
-  }
-  return seen.has(value);
-}
-
 /**
  * A deeply frozen copy of `value` that JSON can hold without loss.
  *
@@ -60,19 +49,23 @@ function hasRepeat(root: unknown, path: readonly Segment[]): boolean {
  * @throws NotSerialisableError with `place.field` set below `place` (the field starts at `root`).
  */
 export function snapshotJson(value: unknown, place: Place, root = "data"): JsonValue {
-  const path: Segment[] = [root];
+  const walk: Walk = { path: [root], parents: [] };
   try {
-    return copy(value, path, 0);
+    return copy(value, walk);
   } catch (error) {
     if (!(error instanceof FaultSignal)) throw error;
-    const problem =
-      path.length > MAX_JSON_DEPTH && hasRepeat(value, path.slice(1)) ? "a cycle" : error.problem;
-    const field = formatPath(path.length > 20 ? path.slice(0, 20) : path);
-    throw new NotSerialisableError(`The event holds ${problem}, which JSON cannot keep`, { ...place, field });
+    const field = formatPath(walk.path.slice(0, 20));
+    throw new NotSerialisableError(`The event holds ${error.problem}, which JSON cannot keep`, { ...place, field });
   }
 }
 
-function copy(value: unknown, path: Segment[], depth: number): JsonValue {
+/** Where the copying stands: the path to the value, and the arrays and objects that it is inside of. */
+interface Walk {
+  readonly path: Segment[];
+  readonly parents: object[];
+}
+
+function copy(value: unknown, walk: Walk): JsonValue {
   switch (typeof value) {
     case "string":
     case "boolean":
@@ -83,8 +76,7 @@ function copy(value: unknown, path: Segment[], depth: number): JsonValue {
       return value;
     case "object":
       if (value === null) return null;
-      if (depth >= MAX_JSON_DEPTH) throw new FaultSignal(`nesting deeper than ${MAX_JSON_DEPTH} levels`);
-      return Array.isArray(value) ? copyArray(value, path, depth) : copyObject(value, path, depth);
+      return copyInside(value, walk);
     case "undefined":
       throw new FaultSignal("undefined");
     default:
@@ -92,7 +84,16 @@ function copy(value: unknown, path: Segment[], depth: number): JsonValue {
   }
 }
 
-function copyArray(value: readonly unknown[], path: Segment[], depth: number): JsonValue {
+function copyInside(value: object, walk: Walk): JsonValue {
+  if (walk.parents.includes(value)) throw new FaultSignal("a cycle");
+  if (walk.parents.length >= MAX_JSON_DEPTH) throw new FaultSignal(`nesting deeper than ${MAX_JSON_DEPTH} levels`);
+  walk.parents.push(value);
+  const out = Array.isArray(value) ? copyArray(value, walk) : copyObject(value, walk);
+  walk.parents.pop();
+  return out;
+}
+
+function copyArray(value: readonly unknown[], walk: Walk): JsonValue {
   if (Object.getPrototypeOf(value) !== Array.prototype) throw new FaultSignal(describe(value));
   const keys = Reflect.ownKeys(value).length - 1;
   if (keys !== value.length) {
@@ -100,22 +101,22 @@ function copyArray(value: readonly unknown[], path: Segment[], depth: number): J
   }
   const out: JsonValue[] = new Array(value.length);
   for (let index = 0; index < value.length; index += 1) {
-    path.push(index);
-    out[index] = copy(value[index], path, depth + 1);
-    path.pop();
+    walk.path.push(index);
+    out[index] = copy(value[index], walk);
+    walk.path.pop();
   }
   return Object.freeze(out);
 }
 
-function copyObject(value: object, path: Segment[], depth: number): JsonValue {
+function copyObject(value: object, walk: Walk): JsonValue {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) throw new FaultSignal(describe(value));
   const out: Record<string, JsonValue> = {};
   for (const key of Reflect.ownKeys(value)) {
     if (typeof key === "symbol") throw new FaultSignal("a symbol key");
-    path.push(key);
-    const member = copy(Reflect.get(value, key), path, depth + 1);
-    path.pop();
+    walk.path.push(key);
+    const member = copy(Reflect.get(value, key), walk);
+    walk.path.pop();
     if (key === "__proto__") {
       Object.defineProperty(out, key, { value: member, enumerable: true, configurable: true, writable: true });
     } else out[key] = member;

@@ -15,7 +15,7 @@ export interface EventSink {
   writable(): Promise<void>;
 }
 
-/** Told about events after they became durable and visible. Must not throw. */
+/** Told about events after they became durable and visible. What it throws is reported as uncaught. */
 export type LogObserver = (log: LogView, from: number) => void;
 
 /**
@@ -76,7 +76,16 @@ export class SessionLog extends LogView {
   publish(records: readonly SessionRecord[]): void {
     const from = this.length;
     for (const record of records) this.#records.push(record);
-    for (const observe of this.#observers) observe(this, from);
+    for (const observe of this.#observers) {
+      try {
+        observe(this, from);
+      } catch (error) {
+        // The events are durable: an observer's mistake must not look like a failed append, nor be hidden.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
   }
 
   /** Calls `observer` after each commit, until the returned handle is disposed. */
@@ -87,13 +96,13 @@ export class SessionLog extends LogView {
 }
 
 /**
- * Appends of one producer in a row. Once any append of the log has failed, the writer refuses all further ones with
- * the same error: an event must not enter the log when one before it was lost.
+ * Appends of one producer in a row, each awaited before the next is handed over. Once one of them has failed, the
+ * writer refuses all further ones with the same error: an event must not enter the log when one before it was lost.
  */
 export class LogWriter {
   readonly #log: SessionLog;
   readonly #sink: EventSink;
-  readonly #generation: number;
+  #generation: number;
   readonly #pending = new Set<Promise<unknown>>();
   #failure: { readonly error: unknown } | undefined;
 
@@ -110,14 +119,14 @@ export class LogWriter {
 
   /** Appends and waits until the event is durable. */
   async append(draft: EventDraft): Promise<SessionEvent> {
-    await this.#check();
-    return this.#track(this.#log.append(draft));
+    while (this.#stale) await this.#settle();
+    return this.#hand(draft);
   }
 
   /** Hands an event over and returns when the queue has room for the next; {@link flush} reports how it went. */
   async push(draft: EventDraft): Promise<void> {
-    await this.#check();
-    this.#track(this.#log.append(draft)).catch(() => undefined);
+    while (this.#stale) await this.#settle();
+    this.#hand(draft).catch(() => undefined);
     await this.#sink.writable();
   }
 
@@ -127,10 +136,21 @@ export class LogWriter {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  async #check(): Promise<void> {
-    // A newer generation means that appends were rejected; the failure of ours may still be on its way here.
-    if (this.#sink.generation !== this.#generation) await this.flush();
+  /** A newer generation means that appends were rejected; the failure of ours may still be on its way here. */
+  get #stale(): boolean {
+    return this.#sink.generation !== this.#generation;
+  }
+
+  async #settle(): Promise<void> {
+    const { generation } = this.#sink;
+    await this.flush();
+    this.#generation = generation;
+  }
+
+  /** Nothing may be awaited between the checks and the append, or a rejection in between would be missed. */
+  #hand(draft: EventDraft): Promise<SessionEvent> {
     if (this.#failure !== undefined) throw this.#failure.error;
+    return this.#track(this.#log.append(draft));
   }
 
   #track<T>(append: Promise<T>): Promise<T> {

@@ -1,6 +1,7 @@
 import { CorruptError, InvalidEventError, type Place } from "./errors.ts";
 import { type EventDraft, findEventFault, type SessionEvent } from "./events.ts";
 import { findJsonFault, freezeJson, snapshotJson } from "./json.ts";
+import { modernise } from "./legacy.ts";
 import {
   type Delta,
   type DeltaRun,
@@ -9,6 +10,7 @@ import {
   encodeRun,
   exactDelta,
   expandRun,
+  isNatural,
   isRunType,
   MIN_RUN,
   RUN_TYPE_OF,
@@ -25,7 +27,7 @@ export interface SessionRecord {
   readonly seq: number;
   /** Number of events, at least 1. */
   readonly count: number;
-  /** Event type, or the run's own type. */
+  /** Event type as it is stored, or the run's own type. */
   readonly type: string;
   /** Time of the first event in epoch milliseconds. */
   readonly time: number;
@@ -84,10 +86,10 @@ const EVENT_KEYS = 4;
 
 function encodeDelta(input: SessionEvent): EncodedEvent | undefined {
   if (input.type !== "assistant/chunk") return undefined;
-  const keys = Object.keys(input);
+  const keys = Reflect.ownKeys(input);
   if (keys.length !== EVENT_KEYS || keys[0] !== "type" || keys[1] !== "seq" || keys[2] !== "time") return undefined;
   const { seq, time } = input;
-  if (!Number.isSafeInteger(seq) || seq < 0 || !Number.isSafeInteger(time) || time < 0) return undefined;
+  if (!isNatural(seq) || !isNatural(time)) return undefined;
   const delta = exactDelta(input.data);
   if (delta === undefined) return undefined;
   const event = deltaEvent(delta, seq, time);
@@ -195,15 +197,16 @@ function decodeSingle(row: Readonly<Record<string, unknown>>, text: string, plac
     const details = { expected: "lossless JSON", found: loss.problem, place: { ...here, field: loss.path } };
     throw new CorruptError("An event cannot be read without loss", details);
   }
-  const fault = findEventFault(row);
+  const modern = modernise(row);
+  const fault = findEventFault(modern);
   if (fault?.kind === "malformed") {
     const { expected, found, field } = fault;
     throw new CorruptError("An event is malformed", { expected, found, place: { ...here, field } });
   }
   // Checked above: the envelope is complete, and `data` fits the type where the type is strict.
-  const event = row as unknown as SessionEvent;
+  const event = modern as unknown as SessionEvent;
   return {
-    record: { seq: event.seq, count: 1, type: event.type, time: event.time, text },
+    record: { seq: event.seq, count: 1, type: String(row["type"]), time: event.time, text },
     event,
     unknownType: fault !== undefined,
   };
@@ -211,9 +214,10 @@ function decodeSingle(row: Readonly<Record<string, unknown>>, text: string, plac
 
 /** The events of a record that was checked before, frozen. */
 export function recordEvents(record: SessionRecord): readonly SessionEvent[] {
-  const value: unknown = JSON.parse(record.text);
-  if (!isRunType(record.type)) return [freezeJson(value as SessionEvent)];
-  const run = decodeRun(record.type, value as Readonly<Record<string, unknown>>);
+  const row: Readonly<Record<string, unknown>> = JSON.parse(record.text);
+  // Checked when the record was read or written.
+  if (!isRunType(record.type)) return [freezeJson(modernise(row)) as unknown as SessionEvent];
+  const run = decodeRun(record.type, row);
   if (typeof run === "string") throw new RangeError(`record ${record.seq} was not checked before use: ${run}`);
   return expandRun(run);
 }

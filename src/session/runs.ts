@@ -50,17 +50,16 @@ export function isRunType(type: string): type is RunType {
   return type === "text-chunks" || type === "reasoning-chunks" || type === "tool-call-chunks";
 }
 
-function isNatural(value: unknown): value is number {
+/** Whether `value` is a non-negative safe integer, and not -0. */
+export function isNatural(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && !Object.is(value, -0);
 }
 
 function hasKeys(value: object, keys: readonly string[]): boolean {
-  let index = 0;
-  for (const key in value) {
-    if (key !== keys[index]) return false;
-    index += 1;
-  }
-  return index === keys.length;
+  const own = Reflect.ownKeys(value);
+  if (own.length !== keys.length) return false;
+  for (let index = 0; index < keys.length; index += 1) if (own[index] !== keys[index]) return false;
+  return true;
 }
 
 const DATA_KEYS = ["turn", "step", "chunk"];

@@ -1,7 +1,14 @@
+const characters = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+
 /** Cuts `text` to at most `max` UTF-16 units and an ellipsis, between characters and never inside one. */
 export function clip(text: string, max: number): string {
   if (text.length <= max) return text;
-  const last = text.charCodeAt(max - 1);
-  const insidePair = last >= 0xd800 && last <= 0xdbff;
-  return `${text.slice(0, insidePair ? max - 1 : max)}…`;
+  // Some units more than fit, so that a character that would be cut is seen as a whole.
+  const head = text.slice(0, max + 64);
+  let end = 0;
+  for (const { index, segment } of characters.segment(head)) {
+    if (index + segment.length > max) break;
+    end = index + segment.length;
+  }
+  return `${text.slice(0, end)}…`;
 }

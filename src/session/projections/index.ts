@@ -1,4 +1,5 @@
 import { isEvent, type ModelMessage, type RequestHeader, type SessionEvent } from "../events.ts";
+import { freezeJson } from "../json.ts";
 import type { LogView } from "../log-view.ts";
 import { type DecodedRecord, recordEvents } from "../records.ts";
 import { isRunType, lastTime } from "../runs.ts";
@@ -13,12 +14,26 @@ import { UsageProjection } from "./usage.ts";
  * projection looks into, are never parsed for it.
  */
 export class SessionProjections {
-  readonly surface = new Surface();
-  readonly openWork = new OpenWork();
-  readonly usage = new UsageProjection();
-  readonly #transcript = new Transcript();
+  #surface = new Surface();
+  #openWork = new OpenWork();
+  #usage = new UsageProjection();
+  #transcript = new Transcript();
   #requestHeader: RequestHeader | undefined;
   #seen = 0;
+
+  /** What the model sees. */
+  get surface(): Surface {
+    return this.#surface;
+  }
+
+  /** What is under way at the end of the log. */
+  get openWork(): OpenWork {
+    return this.#openWork;
+  }
+
+  get usage(): UsageProjection {
+    return this.#usage;
+  }
 
   /** Number of events folded so far. */
   get seen(): number {
@@ -28,6 +43,18 @@ export class SessionProjections {
   /** The latest request envelope. */
   get requestHeader(): RequestHeader | undefined {
     return this.#requestHeader;
+  }
+
+  /** The same state, folded on independently. Costs what the messages cost, not what the log costs. */
+  clone(): SessionProjections {
+    const copy = new SessionProjections();
+    copy.#surface = this.#surface.clone();
+    copy.#openWork = this.#openWork.clone();
+    copy.#usage = this.#usage.clone();
+    copy.#transcript = this.#transcript.clone();
+    copy.#requestHeader = this.#requestHeader;
+    copy.#seen = this.#seen;
+    return copy;
   }
 
   /** Folds the record that comes next, as it was read. Returns why its `surfaceOp` does not fit, and then folds nothing. */
@@ -67,7 +94,7 @@ export class SessionProjections {
     this.openWork.fold(event);
     this.usage.fold(event);
     this.#transcript.fold(event);
-    if (isEvent(event, "request/header")) this.#requestHeader = event.data.header;
+    if (isEvent(event, "request/header")) this.#requestHeader = freezeJson(event.data.header);
   }
 }
 

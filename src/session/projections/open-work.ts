@@ -41,6 +41,16 @@ export class OpenWork {
     return this.#lastTime;
   }
 
+  clone(): OpenWork {
+    const copy = new OpenWork();
+    copy.#turn = this.#turn;
+    copy.#step = this.#step;
+    copy.#calls = new Map(this.#calls);
+    copy.#lastTurn = this.#lastTurn;
+    copy.#lastTime = this.#lastTime;
+    return copy;
+  }
+
   /** Notes the time of events that are not folded one by one (deltas). */
   passTime(time: number): void {
     this.#lastTime = time;

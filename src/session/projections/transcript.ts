@@ -40,12 +40,20 @@ interface EntryRef {
  * the entries are, and reads them from the log when asked.
  */
 export class Transcript {
-  readonly #refs: EntryRef[] = [];
-  readonly #toolNames = new Map<string, string>();
+  #refs: EntryRef[] = [];
+  #toolNames = new Map<string, string>();
   #turn = 0;
 
   get length(): number {
     return this.#refs.length;
+  }
+
+  clone(): Transcript {
+    const copy = new Transcript();
+    copy.#refs = [...this.#refs];
+    copy.#toolNames = new Map(this.#toolNames);
+    copy.#turn = this.#turn;
+    return copy;
   }
 
   fold(event: SessionEvent): void {

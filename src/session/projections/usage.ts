@@ -8,8 +8,10 @@ const ZERO = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTo
 /** Token usage of a session and of each Turn. A Step counts once: by its message, else by its last usage chunk. */
 export class UsageProjection {
   #total: UsageTotals = ZERO;
-  readonly #turns = new Map<number, UsageTotals>();
+  #turns = new Map<number, UsageTotals>();
   #reported: Usage | undefined;
+  /** Whether the Step was counted by its message, so that a usage chunk behind it adds nothing. */
+  #counted = false;
   #turn = 0;
 
   get total(): UsageTotals {
@@ -20,6 +22,16 @@ export class UsageProjection {
     return this.#turns.get(turn) ?? ZERO;
   }
 
+  clone(): UsageProjection {
+    const copy = new UsageProjection();
+    copy.#total = this.#total;
+    copy.#turns = new Map(this.#turns);
+    copy.#reported = this.#reported;
+    copy.#counted = this.#counted;
+    copy.#turn = this.#turn;
+    return copy;
+  }
+
   fold(event: SessionEvent): void {
     if (!isStrict(event)) return;
     switch (event.type) {
@@ -27,13 +39,15 @@ export class UsageProjection {
       case "step/start":
         this.#settle();
         this.#turn = event.data.turn;
+        this.#counted = false;
         break;
       case "assistant/chunk":
-        if (event.data.chunk.type === "usage") this.#reported = event.data.chunk.usage;
+        if (event.data.chunk.type === "usage" && !this.#counted) this.#reported = event.data.chunk.usage;
         break;
       case "assistant/message":
         if (event.surfaceOp !== "append") break;
         this.#reported = event.data.usage ?? this.#reported;
+        this.#counted = this.#reported !== undefined;
         this.#settle();
         break;
       case "step/end":

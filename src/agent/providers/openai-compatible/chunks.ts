@@ -1,0 +1,150 @@
+import type { Chunk, Usage } from "../../../session/events.ts";
+import { clip } from "../../../session/text.ts";
+import { badResponse, contentFiltered, failedMidway } from "./errors.ts";
+import { ToolCallAssembler } from "./tool-calls.ts";
+import { streamChunkSchema, type WireDelta, type WireUsage } from "./wire.ts";
+
+type ProseType = "text" | "reasoning";
+type FinishKind = "stop" | "tool-calls" | "max-tokens";
+
+const FINISH_KINDS: ReadonlyMap<string, FinishKind> = new Map([
+  ["stop", "stop"],
+  ["tool_calls", "tool-calls"],
+  ["function_call", "tool-calls"],
+  ["length", "max-tokens"],
+  ["model_length", "max-tokens"],
+]);
+// The provider gave up, and says so in the finish reason.
+const FAILURES: ReadonlySet<string> = new Set(["error", "abort", "insufficient_system_resource"]);
+
+class ProseBlock {
+  readonly index: number;
+  readonly type: ProseType;
+  #text = "";
+
+  constructor(index: number, type: ProseType) {
+    this.index = index;
+    this.type = type;
+  }
+
+  add(text: string): Chunk {
+    this.#text += text;
+    return { type: this.type === "text" ? "text-delta" : "reasoning-delta", index: this.index, text };
+  }
+
+  end(): Chunk {
+    return { type: "block-end", index: this.index, block: { type: this.type, text: this.#text } };
+  }
+}
+
+/**
+ * Turns the stream of one answer into chunks of the format.
+ *
+ * A text or reasoning block ends where something else begins, so that their order is kept. Tool calls may arrive side
+ * by side and stay open until the answer is over; what is still open then ends in index order.
+ */
+export class ChunkAssembler {
+  readonly #calls = new ToolCallAssembler();
+  #blocks = 0;
+  #prose: ProseBlock | undefined;
+  #finish: string | undefined;
+  #usage: WireUsage | undefined;
+
+  /** Takes one parsed item of the stream. @throws ProviderError when it breaks the protocol. */
+  add(item: unknown): Chunk[] {
+    const parsed = streamChunkSchema.safeParse(item);
+    if (!parsed.success) {
+      const issue = parsed.error.issues[0];
+      const where = clip(issue?.path.map(String).join(".") || "the chunk", 80);
+      throw badResponse(`The provider sent a chunk of an unknown shape (${where})`);
+    }
+    const { choices, usage } = parsed.data;
+    if (usage != null) this.#usage = usage;
+    const chunks: Chunk[] = [];
+    for (const choice of choices ?? []) {
+      // One answer was asked for; a server that sends more gets its first one read.
+      if ((choice.index ?? 0) !== 0) continue;
+      if (choice.delta != null) this.#addDelta(choice.delta, chunks);
+      if (choice.finish_reason) this.#setFinish(choice.finish_reason);
+    }
+    return chunks;
+  }
+
+  /** The chunks at the end of the stream. @throws ProviderError when the answer is not complete. */
+  close(): Chunk[] {
+    if (this.#finish === undefined) {
+      throw badResponse("The provider's answer ended before it was complete (no finish reason)");
+    }
+    const chunks = this.#calls.close();
+    const open = [...(this.#prose === undefined ? [] : [this.#prose]), ...this.#calls.ends()];
+    open.sort((a, b) => a.index - b.index);
+    for (const block of open) chunks.push(block.end());
+    if (this.#usage !== undefined) chunks.push({ type: "usage", usage: toUsage(this.#usage) });
+    chunks.push({ type: "finish", reason: { kind: this.#finishKind(this.#finish) } });
+    return chunks;
+  }
+
+  #addDelta(delta: WireDelta, chunks: Chunk[]): void {
+    this.#addProse("reasoning", delta.reasoning_content || delta.reasoning || "", chunks);
+    this.#addProse("text", delta.content || delta.refusal || "", chunks);
+    for (const fragment of delta.tool_calls ?? []) {
+      this.#endProse(chunks);
+      chunks.push(...this.#calls.add(fragment, () => this.#nextIndex()));
+    }
+  }
+
+  #addProse(type: ProseType, text: string, chunks: Chunk[]): void {
+    if (text === "") return;
+    if (this.#prose?.type !== type) this.#endProse(chunks);
+    if (this.#prose === undefined) {
+      this.#prose = new ProseBlock(this.#nextIndex(), type);
+      chunks.push({ type: "block-start", index: this.#prose.index, blockType: type });
+    }
+    chunks.push(this.#prose.add(text));
+  }
+
+  #endProse(chunks: Chunk[]): void {
+    if (this.#prose === undefined) return;
+    chunks.push(this.#prose.end());
+    this.#prose = undefined;
+  }
+
+  #nextIndex(): number {
+    this.#blocks += 1;
+    return this.#blocks - 1;
+  }
+
+  #setFinish(reason: string): void {
+    if (reason === "content_filter") throw contentFiltered();
+    if (FAILURES.has(reason)) throw failedMidway(reason);
+    if (!FINISH_KINDS.has(reason)) {
+      throw badResponse(`The provider ended with an unknown finish reason "${clip(reason, 40)}"`);
+    }
+    if (this.#finish !== undefined && this.#finish !== reason) {
+      throw badResponse(`The provider sent two finish reasons, "${this.#finish}" and "${reason}"`);
+    }
+    this.#finish = reason;
+  }
+
+  #finishKind(reason: string): FinishKind {
+    const kind = FINISH_KINDS.get(reason) ?? "stop";
+    // Some servers say "stop" although they ask for tools.
+    if (kind === "stop" && this.#calls.size > 0) return "tool-calls";
+    if (kind === "tool-calls" && this.#calls.size === 0) {
+      throw badResponse("The provider announced tool calls and sent none");
+    }
+    return kind;
+  }
+}
+
+/** Tokens as the format counts them: `inputTokens` includes the cached ones; what was not reported is left out. */
+function toUsage(usage: WireUsage): Usage {
+  const cached = usage.prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens;
+  const reasoning = usage.completion_tokens_details?.reasoning_tokens;
+  return {
+    inputTokens: usage.prompt_tokens,
+    outputTokens: usage.completion_tokens,
+    ...(cached == null ? {} : { cacheReadTokens: cached }),
+    ...(reasoning == null ? {} : { reasoningTokens: reasoning }),
+  };
+}

@@ -1,0 +1,101 @@
+import type { SessionHeader } from "../session/header.ts";
+import type { DecodedRecord, SessionRecord } from "../session/records.ts";
+import type { HoldfastError } from "./errors.ts";
+
+/*
+ * The small set of hooks that a storage backend implements. All that backends share (lazy creation, validation,
+ * recovery, per-session order, group commit) is written once, in coordinator.ts, against these hooks.
+ */
+
+/** Equal while nothing in the session changed; otherwise opaque. */
+export type Revision = string;
+
+/** A last record that was never fully written. Opaque to all but the backend that made it. */
+export type TornMarker = unknown;
+
+/** A session as it lies in storage. */
+export interface StoredSession {
+  readonly headerText: string;
+  readonly revision: Revision;
+  /** Records in stored order, a bounded page at a time, each checked by itself. @throws CorruptError with its place. */
+  readonly pages: AsyncIterable<readonly DecodedRecord[]>;
+  /** Known once `pages` is exhausted. */
+  torn(): TornMarker | undefined;
+}
+
+/** One durable append to one session. The records are contiguous and start at `expectedSeq`. */
+export interface AppendBatch {
+  readonly id: string;
+  /** Stored header text; set on the first append, which creates the session. */
+  readonly header?: string;
+  /** Seq that must come next in the store. */
+  readonly expectedSeq: number;
+  readonly records: readonly SessionRecord[];
+}
+
+/** What became of one batch. A batch that failed left no trace. */
+export type AppendOutcome =
+  | { readonly ok: true; readonly revision: Revision }
+  | { readonly ok: false; readonly error: HoldfastError };
+
+/** What a repair writes: the torn tail goes into quarantine, then the records follow the last good one. */
+export interface Repair {
+  readonly torn?: TornMarker;
+  readonly expectedSeq: number;
+  readonly records: readonly SessionRecord[];
+}
+
+export interface PageRequest {
+  /** Most items of the page; 100 when absent. */
+  readonly limit?: number;
+  /** `nextCursor` of the page before. */
+  readonly cursor?: string;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Absent on the last page. */
+  readonly nextCursor?: string;
+}
+
+/** A session in a listing; no body was read for it. */
+export interface StoredSummary {
+  readonly id: string;
+  readonly headerText: string;
+}
+
+/** A session and its revision, for callers that keep something derived and want to know whether it still holds. */
+export interface SnapshotSummary {
+  readonly id: string;
+  readonly revision: Revision;
+}
+
+export interface StorageBackend {
+  /** Kind of backend, for messages and health. */
+  readonly name: string;
+  /** Where a session with this header lies, for people. Pure. */
+  locate(header: SessionHeader): string;
+  /** The session, or nothing when there is none. Writes nothing. */
+  readStored(id: string): Promise<StoredSession | undefined>;
+  readRevision(id: string): Promise<Revision | undefined>;
+  /**
+   * Records from the one that holds `fromSeq`, at most `limit` records. Cost follows what is returned, not the log.
+   * Nothing when there is no session.
+   */
+  readSuffix(id: string, fromSeq: number, limit: number): Promise<readonly DecodedRecord[] | undefined>;
+  /**
+   * Makes the batches durable with as few syncs as the backend can, one outcome each. At most one batch a session.
+   * @throws when the whole commit failed; then no batch left a trace.
+   */
+  appendBatch(batches: readonly AppendBatch[]): Promise<readonly AppendOutcome[]>;
+  /** Sets a torn tail aside and appends; durable when it resolves. */
+  commitRepair(id: string, repair: Repair): Promise<Revision>;
+  list(request: PageRequest): Promise<Page<StoredSummary>>;
+  listSnapshots(request: PageRequest): Promise<Page<SnapshotSummary>>;
+  /** Whether there was such a session. */
+  delete(id: string): Promise<boolean>;
+  /** Throws a typed error when the store cannot take a commit now (file gone, thread dead). */
+  checkWritable(): Promise<void>;
+  /** Frees everything, the writer lock last. Safe to call twice. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,120 @@
+import type { SessionEvent } from "../session/events.ts";
+import { decodeHeader, type SessionHeader } from "../session/header.ts";
+import { LogView } from "../session/log-view.ts";
+import { SessionProjections } from "../session/projections/index.ts";
+import type { Surface } from "../session/projections/surface.ts";
+import { encodeEvent, packBatch, type DecodedRecord, type SessionRecord } from "../session/records.ts";
+import { closeInterruptedTurn } from "../session/recovery.ts";
+import type { Revision, StoredSession, TornMarker } from "./backend.ts";
+import { CorruptError, UnsupportedFormatError } from "./errors.ts";
+import type { SessionSnapshot } from "./persistence.ts";
+
+/** A stored session read once, from its first record to its last, checked and folded on the way. */
+export interface ColdSession {
+  readonly header: SessionHeader;
+  /** What is stored. */
+  readonly records: readonly SessionRecord[];
+  /** Seq after the stored records. */
+  readonly storedSeq: number;
+  /** What closes an interrupted Turn; not stored. */
+  readonly closers: readonly SessionEvent[];
+  readonly closerRecords: readonly SessionRecord[];
+  /** The surface of what is stored. */
+  readonly storedSurface: Surface;
+  /** Characters of record text. */
+  readonly size: number;
+  /** Of the closed view: records, then closers. */
+  readonly projections: SessionProjections;
+  readonly revision: Revision;
+  readonly torn: TornMarker | undefined;
+  readonly unknownTypes: ReadonlyArray<{ readonly type: string; readonly seq: number }>;
+}
+
+/**
+ * Reads a whole session. One parse a record: it checks the record, its place in the order and its surface operation,
+ * and feeds the projections; afterwards only the text is kept.
+ * @throws CorruptError, UnsupportedFormatError
+ */
+export async function readCold(id: string, stored: StoredSession, signal?: AbortSignal): Promise<ColdSession> {
+  const header = decodeHeader(stored.headerText, { sessionId: id });
+  if (header.id !== id) {
+    throw new CorruptError("The stored session header belongs to another session", {
+      expected: `the id ${JSON.stringify(id)}`,
+      found: JSON.stringify(header.id),
+      place: { sessionId: id },
+    });
+  }
+  const records: SessionRecord[] = [];
+  const projections = new SessionProjections();
+  const unknown = new Map<string, number>();
+  for await (const page of stored.pages) {
+    signal?.throwIfAborted();
+    for (const decoded of page) {
+      foldRecord(id, projections, decoded);
+      const { record } = decoded;
+      records.push(record);
+      if (decoded.unknownType && !unknown.has(record.type)) unknown.set(record.type, record.seq);
+    }
+  }
+  const storedSeq = projections.seen;
+  const closers = closeInterruptedTurn(projections.openWork, storedSeq);
+  const storedSurface = projections.surface.clone();
+  const closerRecords = packBatch(closers.map(encodeEvent));
+  projections.catchUp(new LogView([...records, ...closerRecords]));
+  return {
+    header,
+    records,
+    storedSeq,
+    storedSurface,
+    size: records.reduce((sum, { text }) => sum + text.length, 0),
+    closers,
+    closerRecords,
+    projections,
+    revision: stored.revision,
+    torn: stored.torn(),
+    unknownTypes: [...unknown].map(([type, seq]) => ({ type, seq })),
+  };
+}
+
+function foldRecord(id: string, projections: SessionProjections, decoded: DecodedRecord): void {
+  const { record } = decoded;
+  const next = projections.seen;
+  if (record.seq !== next) {
+    const what = record.seq > next ? "Events are missing" : "An event stands twice in the log";
+    throw new CorruptError(what, {
+      expected: `seq ${next}`,
+      found: `seq ${record.seq}`,
+      place: { sessionId: id, seq: next },
+    });
+  }
+  const fault = projections.foldDecoded(decoded);
+  if (fault === undefined) return;
+  throw new CorruptError("A message does not fit the surface of the log", {
+    expected: "a surface operation on what is there",
+    found: fault,
+    place: { sessionId: id, seq: record.seq, eventType: record.type },
+  });
+}
+
+/** @throws UnsupportedFormatError when the log holds types that this program must not resume over. */
+export function assertKnownTypes(id: string, cold: ColdSession): void {
+  const [first] = cold.unknownTypes;
+  if (first === undefined) return;
+  throw new UnsupportedFormatError(`The log holds an event of the unknown type ${JSON.stringify(first.type)}`, {
+    place: { sessionId: id, seq: first.seq, eventType: first.type },
+    hint: "It was written by another program or a newer version. Use that one to go on; inspecting still works.",
+  });
+}
+
+/** The closed view of a cold session, independent of what becomes of the session later. */
+export function toSnapshot(cold: ColdSession): SessionSnapshot {
+  return {
+    header: cold.header,
+    log: new LogView([...cold.records, ...cold.closerRecords]),
+    projections: cold.projections.clone(),
+    closers: cold.closers,
+    revision: cold.revision,
+    torn: cold.torn !== undefined,
+    unknownTypes: cold.unknownTypes,
+  };
+}

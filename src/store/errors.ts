@@ -1,0 +1,165 @@
+import { z } from "zod";
+import {
+  CorruptError,
+  HoldfastError,
+  InvalidEventError,
+  NotSerialisableError,
+  type Place,
+  UnsupportedFormatError,
+} from "../session/errors.ts";
+
+export { CorruptError, HoldfastError, InvalidEventError, NotSerialisableError, UnsupportedFormatError };
+
+/** No session of this id is in the store. */
+export class NotFoundError extends HoldfastError {
+  readonly code = "not-found";
+
+  constructor(sessionId: string, path?: string) {
+    super(`There is no session ${JSON.stringify(sessionId)}`, {
+      place: { sessionId, ...(path === undefined ? {} : { path }) },
+      hint: "Check the id; `list` names the sessions of the store.",
+    });
+  }
+}
+
+/** A session of this id exists, or is registered, already. */
+export class AlreadyExistsError extends HoldfastError {
+  readonly code = "already-exists";
+
+  constructor(sessionId: string) {
+    super(`A session ${JSON.stringify(sessionId)} exists already`, {
+      place: { sessionId },
+      hint: "Resume it, or create one with another id.",
+    });
+  }
+}
+
+/** The session is open for writing in this process, so it can be neither reserved again nor deleted. */
+export class SessionOpenError extends HoldfastError {
+  readonly code = "session-open";
+
+  constructor(sessionId: string) {
+    super(`The session ${JSON.stringify(sessionId)} is open already`, {
+      place: { sessionId },
+      hint: "Use the Session that is open, or close it first.",
+    });
+  }
+}
+
+/** The writer's cursor is not where the durable tail is. Nothing was written. */
+export class SequenceConflictError extends HoldfastError {
+  readonly code = "sequence-conflict";
+  /** Seq that the writer sent. */
+  readonly sent: number;
+  /** Seq that comes next in the store. */
+  readonly next: number;
+
+  constructor(sessionId: string, sent: number, next: number) {
+    super(`The append starts at seq ${sent}, but the log goes on at seq ${next}`, {
+      place: { sessionId, seq: sent },
+      hint: "Another writer was faster, or this one is behind. Load the session again and append to its end.",
+    });
+    this.sent = sent;
+    this.next = next;
+  }
+}
+
+/** Who holds a store: as the holder wrote it down when it took the lock. */
+export const lockHolderSchema = z.object({
+  pid: z.number().int(),
+  /** ISO 8601. */
+  startedAt: z.string(),
+});
+export type LockHolder = z.infer<typeof lockHolderSchema>;
+
+/** Another process writes this store. */
+export class LockedError extends HoldfastError {
+  readonly code = "locked";
+  readonly holder: LockHolder | undefined;
+
+  constructor(path: string, holder: LockHolder | undefined) {
+    const who =
+      holder === undefined ? "another process" : `process ${holder.pid}, which started at ${holder.startedAt}`;
+    super(`The store is in use by ${who}`, {
+      place: { path },
+      hint: "Stop that process, or use another store. The lock is freed the moment its process ends.",
+    });
+    this.holder = holder;
+  }
+}
+
+/** No space is left for the store. Nothing of the append was kept. */
+export class StorageFullError extends HoldfastError {
+  readonly code = "storage-full";
+
+  constructor(place: Place, cause?: unknown) {
+    super("The storage is full, and the append was not saved", {
+      place,
+      hint: "Free some space. The next append goes on where the log ends; no restart is needed.",
+      cause,
+    });
+  }
+}
+
+/** The storage refused or failed an operation. Nothing of the append was kept. */
+export class StorageFailedError extends HoldfastError {
+  readonly code = "storage-failed";
+
+  constructor(message: string, options: { place?: Place; hint?: string; cause?: unknown } = {}) {
+    super(message, {
+      hint: options.hint ?? "Look at the disk and the system log, then try again.",
+      ...(options.place === undefined ? {} : { place: options.place }),
+      ...(options.cause === undefined ? {} : { cause: options.cause }),
+    });
+  }
+}
+
+/** The store was closed. */
+export class ClosedError extends HoldfastError {
+  readonly code = "closed";
+
+  constructor() {
+    super("The store is closed", { hint: "Open it again; what was acknowledged is in it." });
+  }
+}
+
+/**
+ * The one table from error code to HTTP status, exit code and a title for people. Codes are stable.
+ * Source of the exit codes: docs/cli.md.
+ */
+export const STORE_ERROR_TABLE = {
+  "not-found": { status: 404, exit: 3, title: "Not found" },
+  "already-exists": { status: 409, exit: 4, title: "Already exists" },
+  "session-open": { status: 409, exit: 4, title: "Session is open" },
+  "sequence-conflict": { status: 409, exit: 4, title: "Sequence conflict" },
+  locked: { status: 503, exit: 6, title: "Store is in use" },
+  corrupt: { status: 500, exit: 5, title: "Stored data is corrupt" },
+  "unsupported-format": { status: 500, exit: 7, title: "Unsupported format" },
+  "not-serialisable": { status: 422, exit: 1, title: "Not serialisable" },
+  "invalid-event": { status: 422, exit: 1, title: "Invalid event" },
+  "storage-full": { status: 507, exit: 1, title: "Storage is full" },
+  "storage-failed": { status: 500, exit: 1, title: "Storage failed" },
+  closed: { status: 503, exit: 1, title: "Closed" },
+} as const;
+
+const FULL_CODES = new Set(["ENOSPC", "EDQUOT", "SQLITE_FULL"]);
+const CORRUPT_CODES = new Set(["SQLITE_CORRUPT", "SQLITE_NOTADB"]);
+
+/** Code of a system or SQLite error, such as `ENOSPC` or `SQLITE_FULL`. */
+export function errorCode(error: unknown): string | undefined {
+  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
+}
+
+/** Turns what a file or database operation threw into a typed error; typed errors pass unchanged. */
+export function toStorageError(error: unknown, what: string, place: Place): HoldfastError {
+  if (error instanceof HoldfastError) return error;
+  const code = errorCode(error);
+  const message = error instanceof Error ? error.message : String(error);
+  if (code !== undefined && FULL_CODES.has(code)) return new StorageFullError(place, error);
+  if (code !== undefined && [...CORRUPT_CODES].some((known) => code.startsWith(known))) {
+    return new CorruptError(what, { expected: "a sound SQLite database", found: message, place, cause: error });
+  }
+  const detail = code === undefined || message.includes(code) ? message : `${message} (${code})`;
+  return new StorageFailedError(`${what}: ${detail}`, { place, cause: error });
+}

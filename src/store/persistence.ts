@@ -1,0 +1,91 @@
+import type { SessionEvent } from "../session/events.ts";
+import type { SessionHeader } from "../session/header.ts";
+import type { LogView } from "../session/log-view.ts";
+import type { SessionProjections } from "../session/projections/index.ts";
+import type { Session } from "../session/session.ts";
+import type { Page, PageRequest, Revision, SnapshotSummary } from "./backend.ts";
+
+export interface Cancellable {
+  /** Ends the wait with the signal's reason. A commit that is on its way is not undone. */
+  readonly signal?: AbortSignal;
+}
+
+/** A session read from storage, closed in memory where its last Turn was open. Never changes. */
+export interface SessionSnapshot {
+  readonly header: SessionHeader;
+  /** The closed view: what is stored, then the closers. */
+  readonly log: LogView;
+  readonly projections: SessionProjections;
+  /** The synthetic events at the end of `log` that are not stored. Empty for a session that was left in order. */
+  readonly closers: readonly SessionEvent[];
+  readonly revision: Revision;
+  /** Whether the last record was never fully written; it is not part of `log`. */
+  readonly torn: boolean;
+  /** Event types that this program does not know and that are not ignorable, each with its first seq. */
+  readonly unknownTypes: ReadonlyArray<{ readonly type: string; readonly seq: number }>;
+}
+
+/** One unpublished Session, reserved for its caller. Disposing gives the reservation back unless it was published. */
+export interface Preparation extends AsyncDisposable {
+  readonly session: Session;
+  /** Events that recovery committed just now. */
+  readonly closers: readonly SessionEvent[];
+  /** Makes the Session the open one of its id; from here on its owner closes it. */
+  publish(): Session;
+}
+
+/** A session in a listing. `header` is absent when the stored one cannot be read; `problem` then says why. */
+export interface SessionSummary {
+  readonly id: string;
+  readonly header?: SessionHeader;
+  readonly problem?: string;
+}
+
+export interface StoreHealth {
+  readonly backend: string;
+  /** The last commit worked, and nothing is known that keeps the next from working. */
+  readonly writable: boolean;
+  /** Code of the failure that made the store unwritable. */
+  readonly problem?: string;
+}
+
+/**
+ * The storage seam that every backend implements: a durable home for sessions.
+ *
+ * All errors are typed (errors.ts). Reads never write, except that `prepare` and `load` commit the recovery of an
+ * interrupted Turn, once.
+ */
+export interface SessionPersistence extends AsyncDisposable {
+  /** Where a session with this header lies, for people. Pure. */
+  locate(header: SessionHeader): string;
+  /** Registers a session and opens it. Nothing is written before the first append. @throws AlreadyExistsError */
+  create(header: SessionHeader, options?: Cancellable): Promise<Session>;
+  /**
+   * Appends complete events; durable when it resolves. The first seq must be the stored next seq and the batch
+   * contiguous; all of it is checked before one byte is written.
+   * @throws NotFoundError, SequenceConflictError, InvalidEventError, NotSerialisableError, StorageFullError, …
+   */
+  append(id: string, events: readonly SessionEvent[], options?: Cancellable): Promise<void>;
+  /** Reserves the session for resuming and commits the closers of an interrupted Turn. @throws SessionOpenError */
+  prepare(id: string, options?: Cancellable): Promise<Preparation>;
+  /** Reads the session after committing the closers of an interrupted Turn. */
+  load(id: string, options?: Cancellable): Promise<SessionSnapshot>;
+  /** Reads the session, closed in memory. Writes nothing. */
+  inspect(id: string, options?: Cancellable): Promise<SessionSnapshot>;
+  /** Stored events from `fromSeq` on, at most `limit`. Cost follows the answer, not the log. */
+  readFrom(
+    id: string,
+    fromSeq: number,
+    options?: Cancellable & { readonly limit?: number },
+  ): Promise<readonly SessionEvent[]>;
+  /** Sessions by header; no log is opened. Each session is on exactly one page. */
+  list(request?: PageRequest & Cancellable): Promise<Page<SessionSummary>>;
+  /** Sessions with their revisions. */
+  listSnapshots(request?: PageRequest & Cancellable): Promise<Page<SnapshotSummary>>;
+  /** Deletes a session that is not open. @throws NotFoundError, SessionOpenError */
+  delete(id: string, options?: Cancellable): Promise<void>;
+  /** Cheap; for readiness probes. */
+  health(): Promise<StoreHealth>;
+  /** Waits for the commit under way, refuses everything after it, and frees the store. Safe to call twice. */
+  close(): Promise<void>;
+}

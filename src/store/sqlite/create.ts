@@ -1,0 +1,46 @@
+import { Database } from "bun:sqlite";
+import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { toStorageError } from "../errors.ts";
+import { syncDirectory } from "../paths.ts";
+import { createSchema } from "./schema.ts";
+import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
+
+/**
+ * Makes a new store at `path`: complete under another name first, then put in place in one step, so that no crash
+ * leaves half a store. Without `replace` a file that appeared meanwhile is left alone. The caller holds the lock.
+ */
+export function createStore(path: string, { replace }: { readonly replace: boolean }): void {
+  const draft = `${path}.creating`;
+  try {
+    for (const suffix of ["", "-wal", "-shm", "-journal"]) rmSync(`${draft}${suffix}`, { force: true });
+    // SQLite would make the file readable for everyone.
+    closeSync(openSync(draft, "wx", 0o600));
+    fill(draft);
+    sync(draft);
+    if (replace) renameSync(draft, path);
+    else {
+      linkSync(draft, path);
+      rmSync(draft);
+    }
+    syncDirectory(dirname(path));
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw toStorageError(error, "The store could not be made", { path });
+  }
+}
+
+function fill(path: string): void {
+  using database = new Database(path, { readwrite: true, create: false, strict: true });
+  database.run(setJournalMode);
+  createSchema(database);
+}
+
+function sync(path: string): void {
+  const file = openSync(path, "r+");
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}

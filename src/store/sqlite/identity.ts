@@ -1,0 +1,127 @@
+import { Database } from "bun:sqlite";
+import { closeSync, openSync, readSync, statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { z } from "zod";
+import { errorCode, StorageFailedError, toStorageError, UnsupportedFormatError } from "../errors.ts";
+import { assertSchema, countObjects } from "./schema.ts";
+import getApplicationId from "./sql/get-application-id.sql" with { type: "text" };
+import getUserVersion from "./sql/get-user-version.sql" with { type: "text" };
+
+/** "Hold" in ASCII: the `application_id` of a Holdfast store. */
+export const APPLICATION_ID = 0x486f6c64;
+/** The `user_version` that this program reads and writes. */
+export const SCHEMA_VERSION = 1;
+
+const MAGIC = "SQLite format 3\0";
+const HEADER_SIZE = 100;
+const USER_VERSION_OFFSET = 60;
+const APPLICATION_ID_OFFSET = 68;
+
+/** File system types, as statfs reports them, on which SQLite's shared memory does not work between machines. */
+const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
+  [0x6969, "NFS"],
+  [0x517b, "SMB"],
+  [0xff534d42, "CIFS"],
+  [0xfe534d42, "SMB2"],
+  [0x5346414f, "AFS"],
+  [0x73757245, "Coda"],
+  [0x00c36400, "Ceph"],
+  [0x01021997, "9P"],
+  [0x0bd00bd0, "Lustre"],
+]);
+
+/** What lies at a path: nothing, a file or database without anything in it, or a Holdfast database. */
+export type FileKind = "absent" | "empty" | "store";
+
+/**
+ * Looks at what lies at `path`, read-only, so that a refusal leaves every byte as it was. The file's own header comes
+ * first: a foreign file is never opened with SQLite, which might roll back a journal in it.
+ * @throws UnsupportedFormatError, CorruptError, StorageFailedError
+ */
+export function identify(path: string): FileKind {
+  const header = readHeader(path);
+  if (header === undefined) return "absent";
+  if (header.length === 0) return "empty";
+  if (header.length < HEADER_SIZE || header.toString("latin1", 0, MAGIC.length) !== MAGIC) {
+    throw new UnsupportedFormatError("The file is not a SQLite database", {
+      place: { path },
+      hint: "Name another path for the store. This file was left as it is.",
+    });
+  }
+  const applicationId = header.readInt32BE(APPLICATION_ID_OFFSET);
+  const version = header.readInt32BE(USER_VERSION_OFFSET);
+  if (applicationId !== 0 || version !== 0) assertIdentity(path, applicationId, version);
+  try {
+    using database = new Database(path, { readonly: true, strict: true });
+    // With a write-ahead log beside it, the header of the file may be older than the database.
+    const current = { id: readNumber(database, getApplicationId), version: readNumber(database, getUserVersion) };
+    const objects = countObjects(database);
+    if (current.id === 0 && current.version === 0 && objects === 0) return "empty";
+    assertIdentity(path, current.id, current.version);
+    assertSchema(database, path);
+    return "store";
+  } catch (error) {
+    throw toStorageError(error, "The store could not be read", { path });
+  }
+}
+
+/** @throws StorageFailedError when the folder of `path` lies on a network file system. */
+export function assertLocalFileSystem(path: string): void {
+  const type = statfsSync(dirname(path)).type;
+  const name = NETWORK_FILE_SYSTEMS.get(Number(type) >>> 0);
+  if (name === undefined) return;
+  throw new StorageFailedError(`The store lies on a network file system (${name}), where SQLite's WAL mode is not safe`, {
+    place: { path },
+    hint: "Keep the store on a local disk of the machine that writes it.",
+  });
+}
+
+function assertIdentity(path: string, applicationId: number, version: number): void {
+  const place = { path };
+  if (applicationId === 0) {
+    throw new UnsupportedFormatError("The SQLite database was not made by Holdfast", {
+      place,
+      hint: "Name another path for the store. This database was left as it is.",
+    });
+  }
+  if (applicationId !== APPLICATION_ID) {
+    throw new UnsupportedFormatError(`The SQLite database belongs to another application (id ${applicationId})`, {
+      place,
+      hint: "Name another path for the store. This database was left as it is.",
+    });
+  }
+  if (version === SCHEMA_VERSION) return;
+  const newer = version > SCHEMA_VERSION;
+  throw new UnsupportedFormatError(
+    `The store has schema version ${version}; this program reads version ${SCHEMA_VERSION}`,
+    { place, hint: newer ? "Use a newer version of Holdfast." : "There is no path from this older version." },
+  );
+}
+
+function readHeader(path: string): Buffer | undefined {
+  try {
+    const stat = statSync(path);
+    if (!stat.isFile()) {
+      const kind = stat.isDirectory() ? "a folder" : "not a regular file";
+      throw new StorageFailedError(`The path of the store is ${kind}`, {
+        place: { path },
+        hint: "Name a file: it is made when it does not exist.",
+      });
+    }
+    const file = openSync(path, "r");
+    try {
+      const header = Buffer.alloc(HEADER_SIZE);
+      return header.subarray(0, readSync(file, header, 0, HEADER_SIZE, 0));
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw toStorageError(error, "The store could not be read", { path });
+  }
+}
+
+function readNumber(database: Database, sql: string): number {
+  const row = z.record(z.string(), z.number()).parse(database.query(sql).get());
+  return Object.values(row)[0] ?? 0;
+}

@@ -1,0 +1,50 @@
+import { dirname } from "node:path";
+import { type CoordinatorOptions, PersistenceCoordinator } from "../coordinator.ts";
+import { makeDirectory, resolveStorePath } from "../paths.ts";
+import type { SessionPersistence } from "../persistence.ts";
+import { runInProcess, type StorageClient, startStorageThread } from "../storage-thread.ts";
+import type { LockHolder } from "../errors.ts";
+import { acquireWriterLock, isHeldHere } from "../writer-lock.ts";
+import { SqliteBackend } from "./backend.ts";
+import { createStore } from "./create.ts";
+import { assertLocalFileSystem, identify } from "./identity.ts";
+import { SqliteReader } from "./reader.ts";
+import { SqliteWriter } from "./writer.ts";
+
+export interface SqliteOptions {
+  /** Database file; made with its folders when it does not exist. */
+  readonly path: string;
+  /** How this process shows itself to others while it holds the store. */
+  readonly holder?: LockHolder;
+  /** `process` runs writes on the calling thread. Default `worker`. */
+  readonly thread?: "worker" | "process";
+}
+
+/** The hooks for one database file, opened for writing: lock, identity, storage thread, reader. */
+export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteBackend> {
+  const path = resolveStorePath(options.path);
+  // Before the lock, so that a foreign file gets no lock file beside it. Reading a file that this very process has
+  // locked would free the lock: POSIX drops it when any descriptor of the file is closed.
+  if (!isHeldHere(path)) identify(path);
+  makeDirectory(dirname(path));
+  assertLocalFileSystem(path);
+  await using resources = new AsyncDisposableStack();
+  resources.use(acquireWriterLock(path, options.holder));
+  const kind = identify(path);
+  if (kind !== "store") createStore(path, { replace: kind === "empty" });
+  const writer = resources.adopt(await openWriter(path, options.thread ?? "worker"), (client) => client.close());
+  const reader = resources.use(new SqliteReader(path));
+  return new SqliteBackend(path, reader, writer, resources.move());
+}
+
+/**
+ * A durable store in one SQLite file.
+ * @throws LockedError, UnsupportedFormatError, CorruptError, StorageFailedError; then nothing was changed
+ */
+export async function openSqlite(options: SqliteOptions & CoordinatorOptions): Promise<SessionPersistence> {
+  return new PersistenceCoordinator(await openSqliteBackend(options), options);
+}
+
+async function openWriter(path: string, thread: "worker" | "process"): Promise<StorageClient> {
+  return thread === "worker" ? startStorageThread({ kind: "sqlite", path }) : runInProcess(new SqliteWriter(path));
+}

@@ -1,0 +1,50 @@
+import type { Database } from "bun:sqlite";
+import { z } from "zod";
+import { CorruptError } from "../errors.ts";
+import countObjectsSql from "./sql/count-objects.sql" with { type: "text" };
+import createRecords from "./sql/create-records.sql" with { type: "text" };
+import createSessionEvents from "./sql/create-session-events.sql" with { type: "text" };
+import createSessions from "./sql/create-sessions.sql" with { type: "text" };
+import selectSchema from "./sql/select-schema.sql" with { type: "text" };
+import setApplicationId from "./sql/set-application-id.sql" with { type: "text" };
+import setUserVersion from "./sql/set-user-version.sql" with { type: "text" };
+
+const OBJECTS = [
+  { type: "table", name: "records", sql: createRecords.trim() },
+  { type: "view", name: "session_events", sql: createSessionEvents.trim() },
+  { type: "table", name: "sessions", sql: createSessions.trim() },
+] as const;
+
+const schemaRows = z.array(z.object({ type: z.string(), name: z.string(), sql: z.string().nullable() }));
+
+/** All tables and both header values, in one transaction. */
+export function createSchema(database: Database): void {
+  database
+    .transaction(() => {
+      database.run(createSessions);
+      database.run(createRecords);
+      database.run(createSessionEvents);
+      database.run(setApplicationId);
+      database.run(setUserVersion);
+    })
+    .immediate();
+}
+
+/** Number of objects of any kind. */
+export function countObjects(database: Database): number {
+  return z.object({ objects: z.number() }).parse(database.query(countObjectsSql).get()).objects;
+}
+
+/** @throws CorruptError when a table or view is missing or of another shape. Indexes that people added are fine. */
+export function assertSchema(database: Database, path: string): void {
+  const rows = schemaRows.parse(database.query(selectSchema).all());
+  for (const { type, name, sql } of OBJECTS) {
+    const row = rows.find((candidate) => candidate.name === name);
+    if (row?.type === type && row.sql?.trim() === sql) continue;
+    throw new CorruptError(`The ${type} ${name} has another shape`, {
+      expected: "the definition of schema version 1",
+      found: row === undefined ? "none" : (row.sql ?? row.type).replace(/\s+/g, " ").slice(0, 80),
+      place: { path },
+    });
+  }
+}

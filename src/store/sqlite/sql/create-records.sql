@@ -1,0 +1,10 @@
+CREATE TABLE records (
+  session INTEGER NOT NULL REFERENCES sessions (number),
+  seq INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  time INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY (session, seq)
+) STRICT, WITHOUT ROWID

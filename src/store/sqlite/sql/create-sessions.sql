@@ -1,0 +1,6 @@
+CREATE TABLE sessions (
+  number INTEGER PRIMARY KEY,
+  key TEXT NOT NULL UNIQUE,
+  header TEXT NOT NULL,
+  checksum INTEGER NOT NULL
+) STRICT

@@ -1,0 +1,1 @@
+INSERT INTO sessions (key, header, checksum) VALUES ($key, $header, $checksum)

@@ -1,0 +1,1 @@
+SELECT number, key, header, checksum FROM sessions WHERE number < $before ORDER BY number DESC LIMIT $limit

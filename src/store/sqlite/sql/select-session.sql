@@ -1,0 +1,1 @@
+SELECT number, header, checksum FROM sessions WHERE key = $key

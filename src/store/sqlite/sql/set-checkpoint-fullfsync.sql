@@ -1,0 +1,1 @@
+PRAGMA checkpoint_fullfsync = ON

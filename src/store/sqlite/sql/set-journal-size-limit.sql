@@ -1,0 +1,1 @@
+PRAGMA journal_size_limit = 67108864

@@ -1,0 +1,171 @@
+import { Database, type Statement } from "bun:sqlite";
+import { statSync } from "node:fs";
+import { z } from "zod";
+import type { AppendBatch, AppendOutcome, Repair, Revision } from "../backend.ts";
+import {
+  AlreadyExistsError,
+  HoldfastError,
+  NotFoundError,
+  SequenceConflictError,
+  StorageFailedError,
+  toStorageError,
+} from "../errors.ts";
+import type { BackendWriter } from "../writer.ts";
+import { formatRevision } from "./reader.ts";
+import { headerChecksum, recordChecksum, sessionKey } from "./rows.ts";
+import deleteRecords from "./sql/delete-records.sql" with { type: "text" };
+import deleteSession from "./sql/delete-session.sql" with { type: "text" };
+import getSynchronous from "./sql/get-synchronous.sql" with { type: "text" };
+import insertRecord from "./sql/insert-record.sql" with { type: "text" };
+import insertSession from "./sql/insert-session.sql" with { type: "text" };
+import selectSession from "./sql/select-session.sql" with { type: "text" };
+import selectTail from "./sql/select-tail.sql" with { type: "text" };
+import setBusyTimeout from "./sql/set-busy-timeout.sql" with { type: "text" };
+import setCacheSize from "./sql/set-cache-size.sql" with { type: "text" };
+import setCheckpointFullfsync from "./sql/set-checkpoint-fullfsync.sql" with { type: "text" };
+import setForeignKeys from "./sql/set-foreign-keys.sql" with { type: "text" };
+import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
+import setJournalSizeLimit from "./sql/set-journal-size-limit.sql" with { type: "text" };
+import setSynchronous from "./sql/set-synchronous.sql" with { type: "text" };
+
+const SYNCHRONOUS_FULL = 2;
+const sessionSchema = z.object({ number: z.number(), checksum: z.number() });
+const tailSchema = z.object({ seq: z.number(), count: z.number(), checksum: z.number() });
+
+interface Tail {
+  readonly number: number;
+  readonly checksum: number;
+  readonly nextSeq: number;
+}
+
+/** The one writing connection of a SQLite store: WAL, and a sync to the disk with every commit. */
+export class SqliteWriter implements BackendWriter {
+  readonly #path: string;
+  readonly #database: Database;
+  readonly #file: { readonly dev: number; readonly ino: number };
+  readonly #selectSession: Statement;
+  readonly #selectTail: Statement;
+  readonly #insertSession: Statement;
+  readonly #insertRecord: Statement;
+
+  /** Opens an existing Holdfast database. The caller holds the writer lock and has checked the file's identity. */
+  constructor(path: string) {
+    this.#path = path;
+    try {
+      this.#database = new Database(path, { readwrite: true, create: false, strict: true });
+      configure(this.#database);
+      this.#selectSession = this.#database.prepare(selectSession);
+      this.#selectTail = this.#database.prepare(selectTail);
+      this.#insertSession = this.#database.prepare(insertSession);
+      this.#insertRecord = this.#database.prepare(insertRecord);
+      const { dev, ino } = statSync(path);
+      this.#file = { dev, ino };
+    } catch (error) {
+      throw toStorageError(error, "The store could not be opened", { path });
+    }
+  }
+
+  appendBatch(batches: readonly AppendBatch[]): readonly AppendOutcome[] {
+    return this.#write("The append could not be saved", () =>
+      batches.map((batch) => {
+        const tail = this.#locate(batch);
+        if (tail instanceof HoldfastError) return { ok: false, error: tail };
+        return { ok: true, revision: this.#insert(tail, batch) };
+      }),
+    );
+  }
+
+  commitRepair(id: string, { expectedSeq, records }: Repair): Revision {
+    return this.#write("The recovery could not be saved", () => {
+      const batch = { id, expectedSeq, records };
+      const tail = this.#locate(batch);
+      if (tail instanceof HoldfastError) throw tail;
+      return this.#insert(tail, batch);
+    });
+  }
+
+  delete(id: string): boolean {
+    return this.#write("The session could not be deleted", () => {
+      const row = this.#selectSession.get({ key: sessionKey(id) });
+      if (row === null) return false;
+      const { number } = sessionSchema.parse(row);
+      this.#database.query(deleteRecords).run({ session: number });
+      this.#database.query(deleteSession).run({ session: number });
+      return true;
+    });
+  }
+
+  /** SQLite goes on writing into a database file that was deleted or replaced; nobody would ever see it again. */
+  checkWritable(): void {
+    let found: { readonly dev: number; readonly ino: number };
+    try {
+      found = statSync(this.#path);
+    } catch (error) {
+      throw toStorageError(error, "The database file is gone", { path: this.#path });
+    }
+    if (found.dev === this.#file.dev && found.ino === this.#file.ino) return;
+    throw new StorageFailedError("The database file was replaced by another one", {
+      place: { path: this.#path },
+      hint: "Put the original file back, or restart to use the new one.",
+    });
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #write<T>(what: string, task: () => T): T {
+    try {
+      this.checkWritable();
+      return this.#database.transaction(task).immediate();
+    } catch (error) {
+      throw toStorageError(error, what, { path: this.#path });
+    }
+  }
+
+  /** Where the batch goes, or why it does not fit. A new session gets its row here. */
+  #locate({ id, header, expectedSeq }: AppendBatch): Tail | HoldfastError {
+    const key = sessionKey(id);
+    const row = this.#selectSession.get({ key });
+    if (row !== null && header !== undefined) return new AlreadyExistsError(id);
+    if (row === null) {
+      if (header === undefined) return new NotFoundError(id, this.#path);
+      if (expectedSeq !== 0) return new SequenceConflictError(id, expectedSeq, 0);
+      const checksum = headerChecksum(key, header);
+      const { lastInsertRowid } = this.#insertSession.run({ key, header, checksum });
+      return { number: Number(lastInsertRowid), checksum, nextSeq: 0 };
+    }
+    const session = sessionSchema.parse(row);
+    const tail = this.#selectTail.get({ session: session.number });
+    const last = tail === null ? undefined : tailSchema.parse(tail);
+    const nextSeq = last === undefined ? 0 : last.seq + last.count;
+    if (nextSeq !== expectedSeq) return new SequenceConflictError(id, expectedSeq, nextSeq);
+    return { ...session, nextSeq };
+  }
+
+  #insert({ number, checksum, nextSeq }: Tail, { records }: AppendBatch): Revision {
+    let next = nextSeq;
+    let last = 0;
+    for (const record of records) {
+      last = recordChecksum(number, record);
+      const { seq, count, type, time, text } = record;
+      this.#insertRecord.run({ session: number, seq, count, type, time, body: text, checksum: last });
+      next = seq + count;
+    }
+    return formatRevision({ number, checksum }, next, last);
+  }
+}
+
+/** Sets what durability rests on, and reads it back: a pragma that does not take is silent. */
+function configure(database: Database): void {
+  database.run(setBusyTimeout);
+  const mode = z.object({ journal_mode: z.string() }).parse(database.query(setJournalMode).get()).journal_mode;
+  if (mode !== "wal") throw new StorageFailedError(`SQLite's journal mode is ${mode}, not WAL`);
+  database.run(setSynchronous);
+  const level = z.object({ synchronous: z.number() }).parse(database.query(getSynchronous).get()).synchronous;
+  if (level !== SYNCHRONOUS_FULL) throw new StorageFailedError(`SQLite's synchronous level is ${level}, not FULL`);
+  if (process.platform === "darwin") database.run(setCheckpointFullfsync);
+  database.run(setJournalSizeLimit);
+  database.run(setForeignKeys);
+  database.run(setCacheSize);
+}

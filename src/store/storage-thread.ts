@@ -1,0 +1,111 @@
+import type { AppendBatch, AppendOutcome, Repair, Revision } from "./backend.ts";
+import { errorFromWire } from "./error-wire.ts";
+import { ClosedError, type HoldfastError, StorageFailedError } from "./errors.ts";
+import { type Call, parseOutcomes, parseReply, parseRevision, type WriterSpec } from "./storage-protocol.ts";
+import type { BackendWriter } from "./writer.ts";
+
+/** A backend's writer, wherever it runs. Calls are carried out in order. */
+export interface StorageClient {
+  appendBatch(batches: readonly AppendBatch[]): Promise<readonly AppendOutcome[]>;
+  commitRepair(id: string, repair: Repair): Promise<Revision>;
+  delete(id: string): Promise<boolean>;
+  checkWritable(): Promise<void>;
+  /** Waits for calls under way, closes the writer and ends the thread. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+/** Runs the writer on the calling thread: the same code without a thread, for tests and short commands. */
+export function runInProcess(writer: BackendWriter): StorageClient {
+  return {
+    appendBatch: async (batches) => writer.appendBatch(batches),
+    commitRepair: async (id, repair) => writer.commitRepair(id, repair),
+    delete: async (id) => writer.delete(id),
+    checkWritable: async () => writer.checkWritable(),
+    close: async () => writer.close(),
+  };
+}
+
+/** Starts a storage thread and opens the writer on it. @throws what opening threw. */
+export async function startStorageThread(spec: WriterSpec): Promise<StorageClient> {
+  const thread = new StorageThread();
+  try {
+    await thread.call({ method: "open", spec });
+    return thread;
+  } catch (error) {
+    thread.terminate();
+    throw error;
+  }
+}
+
+class StorageThread implements StorageClient {
+  readonly #worker: Worker;
+  readonly #calls = new Map<number, PromiseWithResolvers<unknown>>();
+  #number = 0;
+  #dead: HoldfastError | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor() {
+    this.#worker = new Worker(new URL("./storage-worker.ts", import.meta.url).href);
+    this.#worker.onmessage = ({ data }: MessageEvent<unknown>) => this.#settle(data);
+    this.#worker.onerror = (event) => this.#die(event.message);
+    this.#worker.addEventListener("close", () => this.#die("it ended"));
+  }
+
+  async appendBatch(batches: readonly AppendBatch[]): Promise<readonly AppendOutcome[]> {
+    return parseOutcomes(await this.call({ method: "appendBatch", batches }));
+  }
+
+  async commitRepair(id: string, repair: Repair): Promise<Revision> {
+    return parseRevision(await this.call({ method: "commitRepair", id, repair }));
+  }
+
+  async delete(id: string): Promise<boolean> {
+    return (await this.call({ method: "delete", id })) === true;
+  }
+
+  async checkWritable(): Promise<void> {
+    if (this.#dead !== undefined) throw this.#dead;
+    await this.call({ method: "checkWritable" });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  call(call: Call): Promise<unknown> {
+    if (this.#dead !== undefined) return Promise.reject(this.#dead);
+    const reply = Promise.withResolvers<unknown>();
+    this.#number += 1;
+    this.#calls.set(this.#number, reply);
+    this.#worker.postMessage(JSON.stringify({ number: this.#number, call }));
+    return reply.promise;
+  }
+
+  terminate(): void {
+    this.#dead ??= new ClosedError();
+    this.#worker.terminate();
+  }
+
+  async #close(): Promise<void> {
+    if (this.#dead === undefined) await this.call({ method: "close" });
+    this.terminate();
+  }
+
+  #settle(data: unknown): void {
+    const { number, result, error } = parseReply(data);
+    const call = this.#calls.get(number);
+    this.#calls.delete(number);
+    if (error === undefined) call?.resolve(result);
+    else call?.reject(errorFromWire(error));
+  }
+
+  /** A thread that is gone is a failed store: everything under way fails, and so does whatever comes. */
+  #die(reason: string): void {
+    this.#dead ??= new StorageFailedError(`The storage thread stopped: ${reason}`, {
+      hint: "Restart the program. What was acknowledged is safe; look at the log for the cause.",
+    });
+    for (const call of this.#calls.values()) call.reject(this.#dead);
+    this.#calls.clear();
+  }
+}

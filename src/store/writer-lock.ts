@@ -1,0 +1,84 @@
+import { Database } from "bun:sqlite";
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import { errorCode, LockedError, type LockHolder, lockHolderSchema, toStorageError } from "./errors.ts";
+
+/*
+ * One writer a store. The lock is an exclusive SQLite transaction on a small file beside the store: an operating-system
+ * lock that other processes see and that dies with its process, however it dies. Who holds it is written in a second
+ * file for people; that file is never what decides (a reused pid cannot look alive).
+ */
+
+/** Locks held by this process. POSIX locks are per process, so a second one of ours would not be refused by the system. */
+const held = new Map<string, LockHolder>();
+
+/** A lock that is held until disposed. */
+export interface WriterLock extends Disposable {
+  /** @throws StorageFailedError when the lock file was taken away. */
+  readonly holder: LockHolder;
+}
+
+/** This process, as other processes shall see it. */
+export function thisProcess(now = Date.now()): LockHolder {
+  return { pid: process.pid, startedAt: new Date(now - process.uptime() * 1000).toISOString() };
+}
+
+/** Whether this process holds the lock of the store at `path`. */
+export function isHeldHere(path: string): boolean {
+  return held.has(path);
+}
+
+/**
+ * Takes the lock of the store at `path`, which must be resolved (one spelling, no symlinks): `<path>.lock` is the lock,
+ * `<path>.owner` tells people who holds it. Never waits.
+ * @throws LockedError naming the holder; StorageFailedError when the files cannot be made.
+ */
+export function acquireWriterLock(path: string, holder: LockHolder = thisProcess()): WriterLock {
+  const mine = held.get(path);
+  if (mine !== undefined) throw new LockedError(path, mine);
+  const lockPath = `${path}.lock`;
+  const ownerPath = `${path}.owner`;
+  let database: Database | undefined;
+  try {
+    // SQLite would make the file readable for everyone.
+    closeSync(openSync(lockPath, "a", 0o600));
+    database = new Database(lockPath, { readwrite: true, create: true });
+    database.run("BEGIN EXCLUSIVE");
+    writeOwner(ownerPath, holder);
+  } catch (error) {
+    database?.close();
+    if (errorCode(error)?.startsWith("SQLITE_BUSY") === true) throw new LockedError(path, readOwner(ownerPath));
+    throw toStorageError(error, "The store could not be locked", { path: lockPath });
+  }
+  held.set(path, holder);
+  const lock = database;
+  return {
+    holder,
+    [Symbol.dispose]: () => {
+      if (held.get(path) !== holder) return;
+      rmSync(ownerPath, { force: true });
+      held.delete(path);
+      lock.close();
+    },
+  };
+}
+
+function writeOwner(path: string, holder: LockHolder): void {
+  const draft = `${path}.${holder.pid}`;
+  const file = openSync(draft, "w", 0o600);
+  try {
+    writeSync(file, `${JSON.stringify(holder)}\n`);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(draft, path);
+}
+
+function readOwner(path: string): LockHolder | undefined {
+  try {
+    return lockHolderSchema.safeParse(JSON.parse(readFileSync(path, "utf8"))).data;
+  } catch {
+    // The holder is between taking the lock and writing this; the lock itself has already decided.
+    return undefined;
+  }
+}
