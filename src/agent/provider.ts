@@ -1,5 +1,5 @@
-import type { Chunk, ModelMessage, RequestHeader } from "../session/events.ts";
 import { HoldfastError } from "../session/errors.ts";
+import type { Chunk, ModelMessage, RequestHeader } from "../session/events.ts";
 import type { JsonObject } from "../session/json.ts";
 
 /** What a model is told about a tool. `parameters` is a JSON Schema of type `object`. */
@@ -61,7 +61,10 @@ export class ProviderError extends HoldfastError {
       cause?: unknown;
     },
   ) {
-    super(message, options.cause === undefined ? { hint: options.hint } : { hint: options.hint, cause: options.cause });
+    super(
+      message,
+      options.cause === undefined ? { hint: options.hint } : { hint: options.hint, cause: options.cause },
+    );
     this.code = code;
     this.retryable = options.retryable;
     if (options.status !== undefined) this.status = options.status;

@@ -7,7 +7,8 @@ import {
 } from "./event-schemas.ts";
 import { formatPath } from "./json.ts";
 import { isOpaqueType } from "./opaque-types.ts";
-import { isRunType } from "./runs.ts";
+import { exactDelta, isRunType } from "./runs.ts";
+import { type Checker, compileChecker } from "./schema-checker.ts";
 import { clip } from "./text.ts";
 
 /** The event types with a schema of their own. */
@@ -111,6 +112,11 @@ export type EventFault =
  * An unknown type is a fault unless the event says `ignorable: true`.
  */
 export function findEventFault(event: unknown): EventFault | undefined {
+  return isSoundEvent(event) ? undefined : explainFault(event);
+}
+
+/** Which rule a faulty event breaks; nothing when it is sound after all. */
+function explainFault(event: unknown): EventFault | undefined {
   const envelope = envelopeSchema.safeParse(event);
   if (!envelope.success) return malformed(event, envelope.error);
   const { type, seq, data, sourceEventSeqs, surfaceOp, ignorable } = envelope.data;
@@ -134,6 +140,39 @@ export function findEventFault(event: unknown): EventFault | undefined {
     return { kind: "malformed", field: "type", expected: "an event type", found: `${type}, a storage record's name` };
   }
   return isOpaqueType(type) || ignorable === true ? undefined : { kind: "unknown-type" };
+}
+
+const DATA_CHECKERS: ReadonlyMap<string, Checker> = new Map(
+  Object.entries(DATA_SCHEMAS).map(([type, schema]) => [type, compileChecker(schema)]),
+);
+
+/** The quick way through: true only for what breaks no rule. */
+function isSoundEvent(event: unknown): boolean {
+  if (typeof event !== "object" || event === null) return false;
+  const { type, seq, time, data, ignorable, sourceEventSeqs, surfaceOp } = event as Readonly<Record<string, unknown>>;
+  if (typeof type !== "string" || !isNatural(seq) || !isNatural(time) || ignorable !== undefined) return false;
+  if (isMessageType(type) ? surfaceOp !== "append" : surfaceOp !== undefined || sourceEventSeqs !== undefined) {
+    return false;
+  }
+  if (sourceEventSeqs !== undefined && !areAscendingBefore(sourceEventSeqs, seq)) return false;
+  if (type === "assistant/chunk" && exactDelta(data) !== undefined) return true;
+  const check = DATA_CHECKERS.get(type);
+  return check === undefined ? data !== undefined && isOpaqueType(type) : check(data);
+}
+
+function isNatural(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function areAscendingBefore(seqs: unknown, end: number): boolean {
+  if (!Array.isArray(seqs)) return false;
+  let last = -1;
+  for (let index = 0; index < seqs.length; index += 1) {
+    const seq: unknown = seqs[index];
+    if (!isNatural(seq) || seq <= last || seq >= end) return false;
+    last = seq;
+  }
+  return true;
 }
 
 function findSourceFault(seqs: readonly number[], seq: number): EventFault | undefined {

@@ -55,7 +55,10 @@ export function snapshotJson(value: unknown, place: Place, root = "data"): JsonV
   } catch (error) {
     if (!(error instanceof FaultSignal)) throw error;
     const field = formatPath(walk.path.slice(0, 20));
-    throw new NotSerialisableError(`The event holds ${error.problem}, which JSON cannot keep`, { ...place, field });
+    throw new NotSerialisableError(`The event holds ${error.problem}, which JSON cannot keep`, {
+      ...place,
+      field,
+    });
   }
 }
 
@@ -86,7 +89,8 @@ function copy(value: unknown, walk: Walk): JsonValue {
 
 function copyInside(value: object, walk: Walk): JsonValue {
   if (walk.parents.includes(value)) throw new FaultSignal("a cycle");
-  if (walk.parents.length >= MAX_JSON_DEPTH) throw new FaultSignal(`nesting deeper than ${MAX_JSON_DEPTH} levels`);
+  if (walk.parents.length >= MAX_JSON_DEPTH)
+    throw new FaultSignal(`nesting deeper than ${MAX_JSON_DEPTH} levels`);
   walk.parents.push(value);
   const out = Array.isArray(value) ? copyArray(value, walk) : copyObject(value, walk);
   walk.parents.pop();
@@ -118,7 +122,12 @@ function copyObject(value: object, walk: Walk): JsonValue {
     const member = copy(Reflect.get(value, key), walk);
     walk.path.pop();
     if (key === "__proto__") {
-      Object.defineProperty(out, key, { value: member, enumerable: true, configurable: true, writable: true });
+      Object.defineProperty(out, key, {
+        value: member,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
     } else out[key] = member;
   }
   return Object.freeze(out);
@@ -138,29 +147,26 @@ export function freezeJson<T>(value: T): T {
  * and nesting beyond {@link MAX_JSON_DEPTH}. Iterative, so that depth cannot overflow the stack.
  */
 export function findJsonFault(value: unknown): JsonFault | undefined {
-  const stack: Array<{ readonly value: unknown; readonly path: Link | undefined; readonly depth: number }> = [
-    { value, path: undefined, depth: 0 },
-  ];
-  for (let item = stack.pop(); item !== undefined; item = stack.pop()) {
-    if (typeof item.value === "number" && !Number.isFinite(item.value)) {
-      return { path: linkPath(item.path), problem: "a number too large for JSON readers (it parses as Infinity)" };
+  // Level by level and without paths: nearly every value is sound, and only a faulty one needs to say where.
+  let level: unknown[] = isSuspect(value) ? [value] : [];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    const next: unknown[] = [];
+    for (const item of level) {
+      if (depth >= MAX_JSON_DEPTH || typeof item !== "object" || item === null) return locateFault(value);
+      if (Array.isArray(item)) {
+        for (let index = 0; index < item.length; index += 1) if (isSuspect(item[index])) next.push(item[index]);
+      } else {
+        for (const member of Object.values(item)) if (isSuspect(member)) next.push(member);
+      }
     }
-    if (typeof item.value !== "object" || item.value === null) continue;
-    if (item.depth >= MAX_JSON_DEPTH) {
-      return { path: linkPath(item.path), problem: `nesting deeper than ${MAX_JSON_DEPTH} levels` };
-    }
-    const isArray = Array.isArray(item.value);
-    for (const [key, member] of Object.entries(item.value)) {
-      if (typeof member !== "number" && (typeof member !== "object" || member === null)) continue;
-      if (typeof member === "number" && Number.isFinite(member)) continue;
-      stack.push({
-        value: member,
-        path: { segment: isArray ? Number(key) : key, parent: item.path },
-        depth: item.depth + 1,
-      });
-    }
+    level = next;
   }
   return undefined;
+}
+
+/** What may hold a fault or is one: arrays, objects, numbers that are not finite. */
+function isSuspect(value: unknown): boolean {
+  return typeof value === "number" ? !Number.isFinite(value) : typeof value === "object" && value !== null;
 }
 
 interface Link {
@@ -168,8 +174,31 @@ interface Link {
   readonly parent: Link | undefined;
 }
 
+/** The first fault and its path, in a value that has one. */
+function locateFault(value: unknown): JsonFault | undefined {
+  const stack: Array<{ readonly value: unknown; readonly path: Link | undefined; readonly depth: number }> = [
+    { value, path: undefined, depth: 0 },
+  ];
+  for (let item = stack.pop(); item !== undefined; item = stack.pop()) {
+    if (typeof item.value !== "object" || item.value === null) {
+      const problem = "a number too large for JSON readers (it parses as Infinity)";
+      return { path: linkPath(item.path), problem };
+    }
+    if (item.depth >= MAX_JSON_DEPTH) {
+      return { path: linkPath(item.path), problem: `nesting deeper than ${MAX_JSON_DEPTH} levels` };
+    }
+    const isArray = Array.isArray(item.value);
+    for (const [key, member] of Object.entries(item.value)) {
+      if (!isSuspect(member)) continue;
+      const segment = isArray ? Number(key) : key;
+      stack.push({ value: member, path: { segment, parent: item.path }, depth: item.depth + 1 });
+    }
+  }
+  return undefined;
+}
+
 function linkPath(link: Link | undefined): string {
   const path: Segment[] = [];
-  for (let at = link; at !== undefined; at = at.parent) path.unshift(at.segment);
-  return formatPath(path.length > 20 ? path.slice(0, 20) : path);
+  for (let at = link; at !== undefined; at = at.parent) path.push(at.segment);
+  return formatPath(path.reverse().slice(0, 20));
 }

@@ -54,7 +54,8 @@ function assistantMessage(data: Row): Row | undefined {
 
 function toolResult(data: Row): Row | undefined {
   const { callId, content, isError, ...rest } = data;
-  if ("message" in data || callId === undefined || content === undefined || isError === undefined) return undefined;
+  if ("message" in data || callId === undefined || content === undefined || isError === undefined)
+    return undefined;
   const block = { type: "tool-result", toolCallId: callId, content, isError };
   return { ...rest, message: { role: "user", content: [block], source: { kind: "tool", callId } } };
 }

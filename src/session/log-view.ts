@@ -28,7 +28,9 @@ export class LogView implements Iterable<SessionEvent> {
 
   /** The event with this seq, frozen. @throws RangeError outside `0 … length-1`. */
   at(seq: number): SessionEvent {
-    const record = this.#records[this.#find(seq)];
+    const index = this.#find(seq);
+    // The list may have grown behind this view.
+    const record = index < this.recordCount ? this.#records[index] : undefined;
     const event = record === undefined ? undefined : recordEvents(record)[seq - record.seq];
     if (event === undefined) throw new RangeError(`no event ${seq} in a log of ${this.length}`);
     return event;
@@ -55,7 +57,7 @@ export class LogView implements Iterable<SessionEvent> {
 
   /** The records that hold events from `from` to `to`; the first and the last may hold others as well. */
   *records(from = 0, to = this.length): Generator<SessionRecord> {
-    const end = this.recordCount;
+    const end = to > from ? this.recordCount : 0;
     for (let index = from <= 0 ? 0 : this.#find(from); index < end; index += 1) {
       const record = this.#records[index];
       if (record === undefined || record.seq >= to) return;

@@ -27,7 +27,7 @@ export interface SessionRecord {
   readonly seq: number;
   /** Number of events, at least 1. */
   readonly count: number;
-  /** Event type as it is stored, or the run's own type. */
+  /** Event type, or the run's own type. */
   readonly type: string;
   /** Time of the first event in epoch milliseconds. */
   readonly time: number;
@@ -94,6 +94,12 @@ function encodeDelta(input: SessionEvent): EncodedEvent | undefined {
   if (delta === undefined) return undefined;
   const event = deltaEvent(delta, seq, time);
   return { event, delta, text: () => JSON.stringify(event), size: delta.text.length + 16 };
+}
+
+/** The events of a record that was checked before, to be appended elsewhere with their texts unchanged. */
+export function encodeRecord(record: SessionRecord): EncodedEvent[] {
+  if (isRunType(record.type)) return recordEvents(record).map(encodeEvent);
+  return recordEvents(record).map((event) => ({ event, text: () => record.text, size: record.text.length }));
 }
 
 /** Packs one batch: runs of at least {@link MIN_RUN} deltas become one record. Packing never crosses a batch. */
@@ -187,39 +193,49 @@ export function decodeRecord(text: string, place: Place): DecodedRecord {
 }
 
 function decodeSingle(row: Readonly<Record<string, unknown>>, text: string, place: Place): DecodedRecord {
-  const here: Place = {
-    ...place,
-    ...(typeof row["seq"] === "number" ? { seq: row["seq"] } : {}),
-    ...(typeof row["type"] === "string" ? { eventType: row["type"] } : {}),
-  };
   const loss = findJsonFault(row);
   if (loss !== undefined) {
-    const details = { expected: "lossless JSON", found: loss.problem, place: { ...here, field: loss.path } };
+    const at = { ...eventPlace(row, place), field: loss.path };
+    const details = { expected: "lossless JSON", found: loss.problem, place: at };
     throw new CorruptError("An event cannot be read without loss", details);
   }
   const modern = modernise(row);
   const fault = findEventFault(modern);
   if (fault?.kind === "malformed") {
     const { expected, found, field } = fault;
-    throw new CorruptError("An event is malformed", { expected, found, place: { ...here, field } });
+    const at = { ...eventPlace(row, place), field };
+    throw new CorruptError("An event is malformed", { expected, found, place: at });
   }
   // Checked above: the envelope is complete, and `data` fits the type where the type is strict.
   const event = modern as unknown as SessionEvent;
   return {
-    record: { seq: event.seq, count: 1, type: String(row["type"]), time: event.time, text },
+    record: { seq: event.seq, count: 1, type: event.type, time: event.time, text },
     event,
     unknownType: fault !== undefined,
   };
 }
 
+function eventPlace({ seq, type }: Readonly<Record<string, unknown>>, place: Place): Place {
+  return {
+    ...place,
+    ...(typeof seq === "number" ? { seq } : {}),
+    ...(typeof type === "string" ? { eventType: type } : {}),
+  };
+}
+
 /** The events of a record that was checked before, frozen. */
 export function recordEvents(record: SessionRecord): readonly SessionEvent[] {
+  if (isRunType(record.type)) return expandRun(recordRun(record));
   const row: Readonly<Record<string, unknown>> = JSON.parse(record.text);
   // Checked when the record was read or written.
-  if (!isRunType(record.type)) return [freezeJson(modernise(row)) as unknown as SessionEvent];
-  const run = decodeRun(record.type, row);
+  return [freezeJson(modernise(row)) as unknown as SessionEvent];
+}
+
+/** The run in a record of a run type that was checked before. */
+export function recordRun(record: SessionRecord): DeltaRun {
+  const run = isRunType(record.type) ? decodeRun(record.type, JSON.parse(record.text)) : "type";
   if (typeof run === "string") throw new RangeError(`record ${record.seq} was not checked before use: ${run}`);
-  return expandRun(run);
+  return run;
 }
 
 /** JSON texts of a record's events: the stored text itself, or one text for each member of a run. */

@@ -1,4 +1,4 @@
-import type { EventData, SessionEvent } from "./events.ts";
+import type { EventData, EventDraft, SessionEvent, TurnEndReason } from "./events.ts";
 import { freezeJson } from "./json.ts";
 import type { OpenCall, OpenWork } from "./projections/open-work.ts";
 
@@ -8,57 +8,75 @@ const UNKNOWN_TEXT =
   "The session was interrupted while this tool ran, so whether it took effect is unknown. Call it again only if it is " +
   "read-only or idempotent; otherwise check the actual state first, or ask the user.";
 
+/** What an unanswered call is answered with. */
+export interface ClosingAnswer {
+  readonly messageId: string;
+  readonly text: string;
+  readonly error: { readonly name: string; readonly code: string };
+}
+
 /**
- * The synthetic events that balance an interrupted Turn: one error result for each unanswered call of the open Step in
- * message order, then `step/end` if a Step is open, then `turn/end` with reason `interrupted`. Empty when no Turn is open.
+ * What ends an open Turn: one error result for each unanswered call of the open Step in message order, then `step/end`
+ * if a Step is open, then `turn/end` with `reason`. Empty when no Turn is open.
+ *
+ * `answer` gets the call and the position of its result among the drafts.
+ */
+export function closeTurn(
+  { turn, step, calls }: OpenWork,
+  reason: TurnEndReason,
+  answer: (call: OpenCall, position: number) => ClosingAnswer,
+): EventDraft[] {
+  if (turn === undefined) return [];
+  const drafts: EventDraft[] = [];
+  if (step !== undefined) {
+    for (const [position, call] of calls.entries()) {
+      const data = errorResult(turn, step, call.callId, answer(call, position));
+      const sources = call.callSeq === undefined ? {} : { sourceEventSeqs: [call.callSeq] };
+      drafts.push({ type: "tool/result", data, ...sources, surfaceOp: "append" });
+    }
+    drafts.push({ type: "step/end", data: { turn, step } });
+  }
+  drafts.push({ type: "turn/end", data: { turn, reason } });
+  return drafts;
+}
+
+/** The answer to a call that was cut off: not started, or started with an unknown outcome. */
+export function interruptedAnswer({ callSeq }: OpenCall, messageId: string): ClosingAnswer {
+  return callSeq === undefined
+    ? { messageId, text: NOT_STARTED_TEXT, error: { name: "ToolNotStartedError", code: "TOOL_NOT_STARTED" } }
+    : { messageId, text: UNKNOWN_TEXT, error: { name: "ToolOutcomeUnknownError", code: "TOOL_OUTCOME_UNKNOWN" } };
+}
+
+/**
+ * The synthetic events that balance a Turn which a crash interrupted. Empty when no Turn is open.
  *
  * Deterministic: seqs go on from `nextSeq` and every time is the last event's, so that recovery twice gives the same.
  * Source: docs/durability.md, "A crashed Turn".
  */
 export function closeInterruptedTurn(openWork: OpenWork, nextSeq: number): SessionEvent[] {
-  const { turn, step, calls, lastTime: time } = openWork;
-  if (turn === undefined) return [];
-  const events: SessionEvent[] = [];
-  const seq = () => nextSeq + events.length;
-  if (step !== undefined) {
-    for (const call of calls) events.push(interruptedResult(call, { turn, step, seq: seq(), time }));
-    events.push({ type: "step/end", seq: seq(), time, data: { turn, step } });
-  }
-  events.push({ type: "turn/end", seq: seq(), time, data: { turn, reason: { kind: "interrupted" } } });
-  return events.map(freezeJson);
+  const drafts = closeTurn(openWork, { kind: "interrupted" }, (call, position) =>
+    interruptedAnswer(call, `interrupted-tool-result-${call.callId}-${nextSeq + position}`),
+  );
+  return drafts.map(({ type, ...rest }, index) =>
+    freezeJson({ type, seq: nextSeq + index, time: openWork.lastTime, ...rest }),
+  );
 }
 
-function interruptedResult(
-  { callId, callSeq }: OpenCall,
-  { turn, step, seq, time }: { turn: number; step: number; seq: number; time: number },
-): SessionEvent {
-  const started = callSeq !== undefined;
-  const data: EventData<"tool/result"> = {
+function errorResult(
+  turn: number,
+  step: number,
+  callId: string,
+  { messageId, text, error }: ClosingAnswer,
+): EventData<"tool/result"> {
+  return {
     turn,
     step,
     message: {
-      id: `interrupted-tool-result-${callId}-${seq}`,
+      id: messageId,
       role: "user",
       source: { kind: "tool", callId },
-      content: [
-        {
-          type: "tool-result",
-          toolCallId: callId,
-          isError: true,
-          content: [{ type: "text", text: started ? UNKNOWN_TEXT : NOT_STARTED_TEXT }],
-        },
-      ],
+      content: [{ type: "tool-result", toolCallId: callId, isError: true, content: [{ type: "text", text }] }],
     },
-    error: started
-      ? { name: "ToolOutcomeUnknownError", code: "TOOL_OUTCOME_UNKNOWN" }
-      : { name: "ToolNotStartedError", code: "TOOL_NOT_STARTED" },
-  };
-  return {
-    type: "tool/result",
-    seq,
-    time,
-    data,
-    ...(started ? { sourceEventSeqs: [callSeq] } : {}),
-    surfaceOp: "append",
+    error,
   };
 }

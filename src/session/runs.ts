@@ -145,6 +145,8 @@ export function encodeRun(run: DeltaRun): string {
   return JSON.stringify({ type: RUN_TYPE_OF[run.kind], seq0, time0, data });
 }
 
+const RUN_DATA_KEYS = new Set(["turn", "step", "index", "dt", "texts", "id", "name", "args"]);
+
 const KIND_OF: Readonly<Record<RunType, DeltaKind>> = {
   "text-chunks": "text-delta",
   "reasoning-chunks": "reasoning-delta",
@@ -158,9 +160,8 @@ export function decodeRun(type: RunType, row: Readonly<Record<string, unknown>>)
   if (!isNatural(seq0)) return "seq0";
   if (!isNatural(time0)) return "time0";
   if (typeof data !== "object" || data === null || Array.isArray(data)) return "data";
-  const { turn, step, index, dt, texts, id, name, args, ...rest } = data as Readonly<Record<string, unknown>>;
-  const extra = Object.keys(rest)[0];
-  if (extra !== undefined) return `data.${extra}`;
+  const { turn, step, index, dt, texts, id, name, args } = data as Readonly<Record<string, unknown>>;
+  for (const key in data) if (!RUN_DATA_KEYS.has(key)) return `data.${key}`;
   if (!isNatural(turn)) return "data.turn";
   if (!isNatural(step)) return "data.step";
   if (!isNatural(index)) return "data.index";
@@ -179,17 +180,18 @@ export function decodeRun(type: RunType, row: Readonly<Record<string, unknown>>)
 
 function isStrings(value: unknown): value is readonly string[] {
   if (!Array.isArray(value)) return false;
-  for (const item of value) if (typeof item !== "string") return false;
+  for (let index = 0; index < value.length; index += 1) if (typeof value[index] !== "string") return false;
   return true;
 }
 
 function isGaps(value: unknown, length: number, time0: number): value is readonly number[] {
   if (!Array.isArray(value) || value.length !== length) return false;
   let time = time0;
-  for (const gap of value) {
-    if (typeof gap !== "number" || !Number.isSafeInteger(gap)) return false;
-    time += gap;
-    if (!isNatural(time)) return false;
+  for (let index = 0; index < value.length; index += 1) {
+    const gap: unknown = value[index];
+    if (!Number.isSafeInteger(gap)) return false;
+    time += Number(gap);
+    if (time < 0 || time > Number.MAX_SAFE_INTEGER) return false;
   }
   return true;
 }

@@ -21,8 +21,6 @@ export interface ColdSession {
   readonly closerRecords: readonly SessionRecord[];
   /** The surface of what is stored. */
   readonly storedSurface: Surface;
-  /** Characters of record text. */
-  readonly size: number;
   /** Of the closed view: records, then closers. */
   readonly projections: SessionProjections;
   readonly revision: Revision;
@@ -66,7 +64,6 @@ export async function readCold(id: string, stored: StoredSession, signal?: Abort
     records,
     storedSeq,
     storedSurface,
-    size: records.reduce((sum, { text }) => sum + text.length, 0),
     closers,
     closerRecords,
     projections,

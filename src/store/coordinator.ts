@@ -24,7 +24,7 @@ import type {
   StoreHealth,
 } from "./persistence.ts";
 import { SessionEntry } from "./session-entry.ts";
-import { waitFor } from "./wait-for.ts";
+import { waitFor } from "../session/wait-for.ts";
 
 export interface CoordinatorOptions extends CommitQueueOptions {
   /** Epoch milliseconds. */
@@ -33,8 +33,8 @@ export interface CoordinatorOptions extends CommitQueueOptions {
 
 /** Entries kept for sessions that are appended to by id without being open. */
 const MAX_IDLE_ENTRIES = 256;
-/** Largest log, in characters, that is kept between an `inspect` and the `prepare` that may follow. */
-const MAX_CACHED_SIZE = 64 * 1024 * 1024;
+/** Longest log, in records, that is kept between an `inspect` and the `prepare` that may follow. */
+const MAX_CACHED_RECORDS = 100_000;
 const DEFAULT_READ_LIMIT = 1_000;
 
 /** All that backends share, written once against {@link StorageBackend}: see persistence.ts for what it promises. */
@@ -125,7 +125,7 @@ export class PersistenceCoordinator implements SessionPersistence {
       if (open !== undefined) return open;
       await this.#settleIdle(id);
       const cold = await this.#readCold(id, options.signal);
-      if (cold.size <= MAX_CACHED_SIZE) this.#cold = cold;
+      if (cold.records.length <= MAX_CACHED_RECORDS) this.#cold = cold;
       return toSnapshot(cold);
     });
   }

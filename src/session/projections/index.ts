@@ -1,8 +1,8 @@
 import { isEvent, type ModelMessage, type RequestHeader, type SessionEvent } from "../events.ts";
 import { freezeJson } from "../json.ts";
 import type { LogView } from "../log-view.ts";
-import { type DecodedRecord, recordEvents } from "../records.ts";
-import { isRunType, lastTime } from "../runs.ts";
+import { type DecodedRecord, recordEvents, recordRun } from "../records.ts";
+import { isRunType } from "../runs.ts";
 import { modelMessages } from "./messages.ts";
 import { OpenWork } from "./open-work.ts";
 import { Surface } from "./surface.ts";
@@ -59,7 +59,7 @@ export class SessionProjections {
 
   /** Folds the record that comes next, as it was read. Returns why its `surfaceOp` does not fit, and then folds nothing. */
   foldDecoded({ record, event, run }: DecodedRecord): string | undefined {
-    if (run !== undefined) this.openWork.passTime(lastTime(run));
+    if (run !== undefined) this.#openWork.pass(run);
     if (event !== undefined) {
       const fault = this.surface.findFault(event);
       if (fault !== undefined) return fault;
@@ -71,11 +71,11 @@ export class SessionProjections {
 
   /** Folds what the log has and this does not. Cost follows the new part only. */
   catchUp(log: LogView): this {
-    const { length } = log;
+    const end = log.length;
     for (const record of log.records(this.#seen)) {
       this.#seen = record.seq + record.count;
       if (!isRunType(record.type)) for (const event of recordEvents(record)) this.#fold(event);
-      else if (this.#seen === length) this.openWork.passTime(log.at(length - 1).time);
+      else if (this.#seen === end) this.#openWork.pass(recordRun(record));
     }
     return this;
   }

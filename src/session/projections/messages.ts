@@ -34,6 +34,7 @@ function withId(message: ModelMessage, id: string): ModelMessage {
 /** A result that stands in for an earlier one keeps the identity of the first. */
 function legacyId(log: LogView, event: SessionEvent, sessionId: string): string {
   let first = event;
-  while (first.type === "tool/result" && typeof first.surfaceOp === "object") first = log.at(first.surfaceOp.start);
+  while (first.type === "tool/result" && typeof first.surfaceOp === "object")
+    first = log.at(first.surfaceOp.start);
   return messageOf(first)?.id ?? `legacy-message:${sessionId}:${first.seq}`;
 }

@@ -1,4 +1,5 @@
 import { isStrict, type SessionEvent } from "../events.ts";
+import { type DeltaRun, lastTime } from "../runs.ts";
 
 /** A tool call of the open Step's assistant message that has no result yet. */
 export interface OpenCall {
@@ -15,6 +16,8 @@ export class OpenWork {
   #calls = new Map<string, OpenCall>();
   #lastTurn = 0;
   #lastTime = 0;
+  /** The run at the end, if the last record is one: its last time is worked out when somebody asks. */
+  #lastRun: DeltaRun | undefined;
 
   /** Number of the open Turn. */
   get turn(): number | undefined {
@@ -38,7 +41,7 @@ export class OpenWork {
 
   /** Time of the last event, in epoch milliseconds. */
   get lastTime(): number {
-    return this.#lastTime;
+    return this.#lastRun === undefined ? this.#lastTime : lastTime(this.#lastRun);
   }
 
   clone(): OpenWork {
@@ -48,16 +51,18 @@ export class OpenWork {
     copy.#calls = new Map(this.#calls);
     copy.#lastTurn = this.#lastTurn;
     copy.#lastTime = this.#lastTime;
+    copy.#lastRun = this.#lastRun;
     return copy;
   }
 
-  /** Notes the time of events that are not folded one by one (deltas). */
-  passTime(time: number): void {
-    this.#lastTime = time;
+  /** Passes over a run of deltas, which matters here only for its time. */
+  pass(run: DeltaRun): void {
+    this.#lastRun = run;
   }
 
   fold(event: SessionEvent): void {
     this.#lastTime = event.time;
+    this.#lastRun = undefined;
     if (!isStrict(event)) return;
     switch (event.type) {
       case "turn/start":

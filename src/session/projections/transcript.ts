@@ -89,9 +89,10 @@ export class Transcript {
     }
   }
 
-  /** The entries, read from `log`, which must be the log that was folded. */
+  /** The entries up to the end of `log`, which must be the log that was folded or an earlier view of it. */
   *entries(log: LogView): Generator<TranscriptEntry> {
     for (const ref of this.#refs) {
+      if (ref.seq >= log.length) return;
       const entry = toEntry(log.at(ref.seq), ref);
       if (entry !== undefined) yield entry;
     }

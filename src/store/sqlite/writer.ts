@@ -12,7 +12,9 @@ import {
 } from "../errors.ts";
 import type { BackendWriter } from "../writer.ts";
 import { formatRevision } from "./reader.ts";
-import { headerChecksum, recordChecksum, sessionKey } from "./rows.ts";
+import { headerChecksum, MAX_EVENTS, recordChecksum, sessionKey } from "./rows.ts";
+import { splitSources } from "./sources.ts";
+import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
 import deleteRecords from "./sql/delete-records.sql" with { type: "text" };
 import deleteSession from "./sql/delete-session.sql" with { type: "text" };
 import getSynchronous from "./sql/get-synchronous.sql" with { type: "text" };
@@ -23,7 +25,6 @@ import selectTail from "./sql/select-tail.sql" with { type: "text" };
 import setBusyTimeout from "./sql/set-busy-timeout.sql" with { type: "text" };
 import setCacheSize from "./sql/set-cache-size.sql" with { type: "text" };
 import setCheckpointFullfsync from "./sql/set-checkpoint-fullfsync.sql" with { type: "text" };
-import setForeignKeys from "./sql/set-foreign-keys.sql" with { type: "text" };
 import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
 import setJournalSizeLimit from "./sql/set-journal-size-limit.sql" with { type: "text" };
 import setSynchronous from "./sql/set-synchronous.sql" with { type: "text" };
@@ -47,6 +48,9 @@ export class SqliteWriter implements BackendWriter {
   readonly #selectTail: Statement;
   readonly #insertSession: Statement;
   readonly #insertRecord: Statement;
+  readonly #deleteRecords: Statement;
+  readonly #deleteSession: Statement;
+  readonly #statements: readonly Statement[];
 
   /** Opens an existing Holdfast database. The caller holds the writer lock and has checked the file's identity. */
   constructor(path: string) {
@@ -54,10 +58,19 @@ export class SqliteWriter implements BackendWriter {
     try {
       this.#database = new Database(path, { readwrite: true, create: false, strict: true });
       configure(this.#database);
-      this.#selectSession = this.#database.prepare(selectSession);
-      this.#selectTail = this.#database.prepare(selectTail);
-      this.#insertSession = this.#database.prepare(insertSession);
-      this.#insertRecord = this.#database.prepare(insertRecord);
+      const statements: Statement[] = [];
+      const prepare = (sql: string) => {
+        const statement = this.#database.prepare(sql);
+        statements.push(statement);
+        return statement;
+      };
+      this.#statements = statements;
+      this.#selectSession = prepare(selectSession);
+      this.#selectTail = prepare(selectTail);
+      this.#insertSession = prepare(insertSession);
+      this.#insertRecord = prepare(insertRecord);
+      this.#deleteRecords = prepare(deleteRecords);
+      this.#deleteSession = prepare(deleteSession);
       const { dev, ino } = statSync(path);
       this.#file = { dev, ino };
     } catch (error) {
@@ -89,8 +102,8 @@ export class SqliteWriter implements BackendWriter {
       const row = this.#selectSession.get({ key: sessionKey(id) });
       if (row === null) return false;
       const { number } = sessionSchema.parse(row);
-      this.#database.query(deleteRecords).run({ session: number });
-      this.#database.query(deleteSession).run({ session: number });
+      this.#deleteRecords.run({ session: number });
+      this.#deleteSession.run({ session: number });
       return true;
     });
   }
@@ -110,8 +123,15 @@ export class SqliteWriter implements BackendWriter {
     });
   }
 
+  /** Leaves one file: the write-ahead log is written back, as far as readers in other processes allow. */
   close(): void {
-    this.#database.close();
+    try {
+      this.#database.run(checkpoint);
+    } finally {
+      // A statement that is not finalised keeps the connection, and with it the write-ahead log, alive.
+      for (const statement of this.#statements) statement.finalize();
+      this.#database.close();
+    }
   }
 
   #write<T>(what: string, task: () => T): T {
@@ -147,10 +167,17 @@ export class SqliteWriter implements BackendWriter {
     let next = nextSeq;
     let last = 0;
     for (const record of records) {
-      last = recordChecksum(number, record);
       const { seq, count, type, time, text } = record;
-      this.#insertRecord.run({ session: number, seq, count, type, time, body: text, checksum: last });
+      const split = splitSources(text);
+      last = recordChecksum(split);
+      this.#insertRecord.run({ session: number, seq, count, type, time, ...split, checksum: last });
       next = seq + count;
+      if (next > MAX_EVENTS) {
+        throw new StorageFailedError(`A session holds at most ${MAX_EVENTS} events`, {
+          place: { path: this.#path, seq },
+          hint: "Go on in a fork of the session.",
+        });
+      }
     }
     return formatRevision({ number, checksum }, next, last);
   }
@@ -166,6 +193,5 @@ function configure(database: Database): void {
   if (level !== SYNCHRONOUS_FULL) throw new StorageFailedError(`SQLite's synchronous level is ${level}, not FULL`);
   if (process.platform === "darwin") database.run(setCheckpointFullfsync);
   database.run(setJournalSizeLimit);
-  database.run(setForeignKeys);
   database.run(setCacheSize);
 }

@@ -15,7 +15,10 @@ export interface ErrorContext {
 }
 
 /** An answer that breaks the protocol. By default worth a retry: most often it was cut short. */
-export function badResponse(message: string, options: { retryable?: boolean; hint?: string } = {}): ProviderError {
+export function badResponse(
+  message: string,
+  options: { retryable?: boolean; hint?: string } = {},
+): ProviderError {
   return new ProviderError("provider-bad-response", message, {
     retryable: options.retryable ?? true,
     hint: options.hint ?? "Try again. If it stays, the server does not speak Chat Completions as expected.",
@@ -32,18 +35,26 @@ export function contentFiltered(): ProviderError {
 
 /** The provider gave up after it had begun to answer. */
 export function failedMidway(detail: string): ProviderError {
-  return new ProviderError("provider-unavailable", `The provider gave up in the middle of its answer${colon(detail)}`, {
-    retryable: true,
-    hint: "Try again in a moment.",
-  });
+  return new ProviderError(
+    "provider-unavailable",
+    `The provider gave up in the middle of its answer${colon(detail)}`,
+    {
+      retryable: true,
+      hint: "Try again in a moment.",
+    },
+  );
 }
 
 /** The whole answer did not arrive within the time allowed, in milliseconds. */
 export function timedOut(ms: number): ProviderError {
-  return new ProviderError("provider-timeout", `The provider did not finish its answer within ${ms / 1000} s`, {
-    retryable: true,
-    hint: "Try again, or allow more time for a request.",
-  });
+  return new ProviderError(
+    "provider-timeout",
+    `The provider did not finish its answer within ${ms / 1000} s`,
+    {
+      retryable: true,
+      hint: "Try again, or allow more time for a request.",
+    },
+  );
 }
 
 /** Maps whatever a request ended with to a ProviderError. Nothing of the original is attached: it may hold headers. */
@@ -57,10 +68,14 @@ export function toProviderError(error: unknown, context: ErrorContext): Provider
   }
   if (error instanceof sdk.APIError) {
     const detail = context.mask(describe(error));
-    return typeof error.status === "number" ? fromStatus(error, error.status, detail, context) : fromStream(error, detail);
+    return typeof error.status === "number"
+      ? fromStatus(error, error.status, detail, context)
+      : fromStream(error, detail);
   }
   if (error instanceof SyntaxError) return badResponse("The provider sent a chunk that is not JSON");
-  return codeOf(error) === undefined ? badResponse("The provider's answer could not be read") : unreachable(error);
+  return codeOf(error) === undefined
+    ? badResponse("The provider's answer could not be read")
+    : unreachable(error);
 }
 
 function connectTimedOut(): ProviderError {
@@ -87,19 +102,27 @@ function fromStatus(error: APIError, status: number, detail: string, context: Er
     ...(error.requestID ? { requestId: clip(context.mask(error.requestID), 100) } : {}),
   };
   if (status === 401 || status === 403) {
-    return new ProviderError("provider-auth", `The provider refused the API key (${status})${colon(detail)}`, {
-      ...facts,
-      retryable: false,
-      hint: "Check the provider's API key, and that it may use this model.",
-    });
+    return new ProviderError(
+      "provider-auth",
+      `The provider refused the API key (${status})${colon(detail)}`,
+      {
+        ...facts,
+        retryable: false,
+        hint: "Check the provider's API key, and that it may use this model.",
+      },
+    );
   }
   if (status === 429) {
-    return new ProviderError("provider-rate-limited", `The provider limits the rate of requests${colon(detail)}`, {
-      ...facts,
-      // A used-up quota comes with the same status, and waiting does not help.
-      retryable: error.code !== "insufficient_quota",
-      hint: "Wait before the next request, or check the account's limits.",
-    });
+    return new ProviderError(
+      "provider-rate-limited",
+      `The provider limits the rate of requests${colon(detail)}`,
+      {
+        ...facts,
+        // A used-up quota comes with the same status, and waiting does not help.
+        retryable: error.code !== "insufficient_quota",
+        hint: "Wait before the next request, or check the account's limits.",
+      },
+    );
   }
   if (status === 408) {
     return new ProviderError("provider-timeout", `The provider gave up waiting (408)${colon(detail)}`, {
@@ -109,11 +132,15 @@ function fromStatus(error: APIError, status: number, detail: string, context: Er
     });
   }
   if (status >= 500 || status === 409 || status === 425) {
-    return new ProviderError("provider-unavailable", `The provider is unavailable (${status})${colon(detail)}`, {
-      ...facts,
-      retryable: true,
-      hint: "Try again in a moment.",
-    });
+    return new ProviderError(
+      "provider-unavailable",
+      `The provider is unavailable (${status})${colon(detail)}`,
+      {
+        ...facts,
+        retryable: true,
+        hint: "Try again in a moment.",
+      },
+    );
   }
   if (status < 400) {
     return new ProviderError("provider-bad-response", `The provider answered with a redirect (${status})`, {
@@ -122,21 +149,32 @@ function fromStatus(error: APIError, status: number, detail: string, context: Er
       hint: "Set the base URL to the final address; redirects are not followed.",
     });
   }
-  return new ProviderError("provider-rejected", `The provider rejected the request (${status})${colon(detail)}`, {
-    ...facts,
-    retryable: false,
-    hint: status === 404 ? "Check the base URL and the model's name." : "Check the model's name and the call settings.",
-  });
+  return new ProviderError(
+    "provider-rejected",
+    `The provider rejected the request (${status})${colon(detail)}`,
+    {
+      ...facts,
+      retryable: false,
+      hint:
+        status === 404
+          ? "Check the base URL and the model's name."
+          : "Check the model's name and the call settings.",
+    },
+  );
 }
 
 /** An error that arrived inside the stream, after status 200. */
 function fromStream(error: APIError, detail: string): ProviderError {
   const kind = `${error.code ?? ""} ${error.type ?? ""}`;
   if (/\b429\b|rate.?limit/i.test(kind)) {
-    return new ProviderError("provider-rate-limited", `The provider limits the rate of requests${colon(detail)}`, {
-      retryable: true,
-      hint: "Wait before the next request.",
-    });
+    return new ProviderError(
+      "provider-rate-limited",
+      `The provider limits the rate of requests${colon(detail)}`,
+      {
+        retryable: true,
+        hint: "Wait before the next request.",
+      },
+    );
   }
   if (/\b4\d\d\b|invalid.?request|context.?length/i.test(kind)) {
     return new ProviderError("provider-rejected", `The provider rejected the request${colon(detail)}`, {

@@ -4,7 +4,7 @@ import type {
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
 import type { ContentBlock, ModelMessage } from "../../../session/events.ts";
-import type { JsonObject, JsonValue } from "../../../session/json.ts";
+import { findJsonFault, type JsonObject, type JsonValue } from "../../../session/json.ts";
 import type { ModelRequest, ToolDescriptor } from "../../provider.ts";
 
 /** The body of one streaming Chat Completions request. */
@@ -38,7 +38,9 @@ export function toChatRequest(request: ModelRequest): ChatRequest {
     ...(config.temperature === undefined ? {} : { temperature: config.temperature }),
     ...(config.maxTokens === undefined ? {} : { max_tokens: config.maxTokens }),
     ...(config.stop === undefined ? {} : { stop: config.stop.map((text) => text.toWellFormed()) }),
-    ...(config.reasoningEffort === undefined ? {} : { reasoning_effort: config.reasoningEffort.toWellFormed() }),
+    ...(config.reasoningEffort === undefined
+      ? {}
+      : { reasoning_effort: config.reasoningEffort.toWellFormed() }),
     stream: true,
     stream_options: { include_usage: true },
   };
@@ -88,14 +90,25 @@ function toAssistant(content: readonly ContentBlock[]): ChatCompletionAssistantM
  */
 function replayArguments(text: string): string {
   if (text.trim() === "") return "{}";
-  const wellFormed = text.toWellFormed();
+  const plain = text.toWellFormed();
+  const value = parseObject(plain);
+  if (value === undefined) return JSON.stringify({ malformed_arguments: plain });
+  // Escapes may hide a lone surrogate from toWellFormed. JSON.stringify writes those, and no others, as escapes.
+  return JSON.stringify(value).includes("\\ud") ? JSON.stringify(wellFormedObject(value)) : plain;
+}
+
+function parseObject(text: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(wellFormed);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return wellFormed;
+    const value: unknown = JSON.parse(text);
+    return findJsonFault(value) === undefined && isJsonObject(value) ? value : undefined;
   } catch {
-    // Not JSON: wrapped below.
+    return undefined;
   }
-  return JSON.stringify({ malformed_arguments: wellFormed });
+}
+
+// Only for what JSON.parse returned: its objects hold JSON and nothing else.
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function joinText(content: readonly ContentBlock[], separator: string): string {

@@ -9,7 +9,8 @@ export function parseRetryAfter(headers: Headers | undefined, now: number): numb
   const text = headers?.get("retry-after");
   const seconds = number(text);
   if (seconds !== undefined) return Math.ceil(seconds * 1000);
-  const date = text == null ? Number.NaN : Date.parse(text);
+  // Each of HTTP's three date formats begins with a weekday; Date.parse alone takes "-5" for a date.
+  const date = text != null && /^\s*[A-Za-z]{3}/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 

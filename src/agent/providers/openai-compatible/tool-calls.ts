@@ -24,7 +24,8 @@ class ToolCallBlock {
     const id = joinPiece(this.id, fragment.id);
     const name = joinPiece(this.name, fragment.function?.name);
     const isNew = id !== this.id || name !== this.name;
-    if (isNew && this.#announced) throw badResponse("The provider changed the id or name of a tool call midway");
+    if (isNew && this.#announced)
+      throw badResponse("The provider changed the id or name of a tool call midway");
     this.id = id;
     this.name = name;
     const text = fragment.function?.arguments ?? "";

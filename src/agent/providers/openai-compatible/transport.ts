@@ -6,16 +6,13 @@ export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promi
 /** More than any answer of a model; a server that sends more is out of order. */
 export const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
-// Bun ends a quiet response after five minutes unless it is told not to; a local model may think for longer.
-type BunRequestInit = RequestInit & { timeout: false };
-
 /**
  * A fetch that sends exactly the headers of this list, whatever the client library or its environment variables add,
  * follows no redirect (the key stays with the host it was meant for), and bounds the bytes of the answer.
  */
 export function createTransport(send: Fetch, apiKey: string | undefined): Fetch {
   return async (input, init) => {
-    const plain: BunRequestInit = {
+    const response = await send(input, {
       ...init,
       headers: {
         accept: "text/event-stream",
@@ -24,9 +21,8 @@ export function createTransport(send: Fetch, apiKey: string | undefined): Fetch 
         ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
       },
       redirect: "manual",
-      timeout: false,
-    };
-    return bounded(await send(input, plain));
+    });
+    return bounded(response);
   };
 }
 

@@ -5,7 +5,14 @@ SELECT
   r.type,
   r.time,
   r.body -> '$.data',
-  r.body -> '$.sourceEventSeqs',
+  CASE WHEN r.sources IS NULL THEN r.body -> '$.sourceEventSeqs' ELSE (
+    WITH RECURSIVE seqs (seq, last) AS (
+      SELECT range.value ->> 0, range.value ->> 1 FROM json_each(r.sources) AS range
+      UNION ALL
+      SELECT seq + 1, last FROM seqs WHERE seq < last
+    )
+    SELECT json_group_array(seq) FROM (SELECT seq FROM seqs ORDER BY seq)
+  ) END,
   r.body -> '$.surfaceOp',
   r.body -> '$.ignorable'
 FROM records AS r

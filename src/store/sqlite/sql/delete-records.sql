@@ -1,1 +1,1 @@
-DELETE FROM records WHERE session = $session
+DELETE FROM records WHERE id >= ($session << 32) AND id < (($session + 1) << 32)

@@ -1,2 +1,2 @@
-INSERT INTO records (session, seq, count, type, time, body, checksum)
-VALUES ($session, $seq, $count, $type, $time, $body, $checksum)
+INSERT INTO records (id, count, type, time, body, sources, checksum)
+VALUES (($session << 32) + $seq, $count, $type, $time, $body, $sources, $checksum)

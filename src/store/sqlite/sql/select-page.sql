@@ -1,4 +1,4 @@
-SELECT seq, count, type, time, body, checksum FROM records
-WHERE session = $session AND seq >= $from
-ORDER BY seq
+SELECT seq, count, type, time, body, sources, checksum FROM records
+WHERE id >= ($session << 32) + $from AND id < (($session + 1) << 32)
+ORDER BY id
 LIMIT $limit

@@ -1,1 +1,4 @@
-SELECT seq FROM records WHERE session = $session AND seq <= $seq ORDER BY seq DESC LIMIT 1
+SELECT seq FROM records
+WHERE id >= ($session << 32) AND id <= ($session << 32) + $seq
+ORDER BY id DESC
+LIMIT 1

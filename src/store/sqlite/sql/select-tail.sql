@@ -1,1 +1,4 @@
-SELECT seq, count, checksum FROM records WHERE session = $session ORDER BY seq DESC LIMIT 1
+SELECT seq, count, checksum FROM records
+WHERE id >= ($session << 32) AND id < (($session + 1) << 32)
+ORDER BY id DESC
+LIMIT 1

@@ -1,0 +1,95 @@
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { summarise } from "./junit.ts";
+
+/* The tasks behind the package scripts. Each ends with an exit code; the first failing step ends a task. */
+
+const root = join(import.meta.dir, "..");
+const bun = process.execPath;
+const executable = join(root, "dist", process.platform === "win32" ? "holdfast.exe" : "holdfast");
+
+/** Type check, then format and lint. Run by Bun itself: there may be no Node. */
+const CHECKS = [
+  [bun, join(root, "node_modules", "typescript", "bin", "tsc"), "-p", "."],
+  [bun, join(root, "node_modules", "@biomejs", "biome", "bin", "biome"), "ci", "."],
+];
+
+const TASKS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
+  start: (args) => start(args),
+  build: (args) => step([bun, "build.ts", ...args]),
+  check: () => check(),
+  test: (args) => test(args),
+  bench: (args) => step([bun, "bench/run.ts", ...args]),
+};
+
+const [name = "", ...args] = process.argv.slice(2);
+const task = TASKS[name];
+if (task === undefined) throw new Error(`unknown task ${name}; there are ${Object.keys(TASKS).join(", ")}`);
+process.exit(await task(args));
+
+/** Builds and runs a Host on embedded defaults: a SQLite store below ./data and the demo provider. */
+async function start(extra: readonly string[]): Promise<number> {
+  const built = await step([bun, "build.ts"], { stdout: "ignore" });
+  if (built !== 0) return built;
+  const host = Bun.spawn([executable, "serve", "--session-db", "data/holdfast.db", ...extra], {
+    cwd: root,
+    stdio: ["inherit", "pipe", "inherit"],
+  });
+  // The Host decides how to end; this process only passes its end on.
+  process.on("SIGINT", () => undefined);
+  process.on("SIGTERM", () => host.kill("SIGTERM"));
+  for await (const chunk of host.stdout) {
+    process.stdout.write(chunk);
+    hint(new TextDecoder().decode(chunk).trim());
+  }
+  return host.exited;
+}
+
+function hint(url: string): void {
+  process.stderr.write(`
+Holdfast is running. In another terminal, try:
+
+  ./dist/holdfast invoke --url ${url} "What is in this folder?"
+  curl ${url}/api/v1/sessions/default
+  sqlite3 data/holdfast.db 'SELECT seq, type, data FROM session_events'
+
+Stop it with Ctrl-C (or kill -9), run npm start again, and the conversation goes on.
+`);
+}
+
+/** All that CI runs. The last line is the count of tests. */
+async function test(patterns: readonly string[]): Promise<number> {
+  const checked = await check();
+  if (checked !== 0) return checked;
+  const built = await step([bun, "build.ts"]);
+  if (built !== 0) return built;
+  mkdirSync(join(root, "dist"), { recursive: true });
+  const report = join(root, "dist", "junit.xml");
+  rmSync(report, { force: true });
+  const env = { ...process.env, HOLDFAST_EXECUTABLE: executable };
+  const command = [bun, "test", "--reporter=junit", `--reporter-outfile=${report}`, ...patterns];
+  const tested = await step(command, { env });
+  const { passed, failed, skipped } = summarise(readFileSync(report, "utf8"));
+  process.stdout.write(`${passed} passed, ${failed} failed, ${skipped} skipped\n`);
+  return tested !== 0 || failed > 0 || passed === 0 ? 1 : 0;
+}
+
+async function check(): Promise<number> {
+  for (const command of CHECKS) {
+    const code = await step(command);
+    if (code !== 0) return code;
+  }
+  return 0;
+}
+
+async function step(
+  command: string[],
+  options: { readonly env?: Record<string, string | undefined>; readonly stdout?: "ignore" } = {},
+): Promise<number> {
+  const child = Bun.spawn(command, {
+    cwd: root,
+    stdio: ["inherit", options.stdout ?? "inherit", "inherit"],
+    env: options.env ?? process.env,
+  });
+  return child.exited;
+}

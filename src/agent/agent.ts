@@ -1,0 +1,46 @@
+import type { RequestHeader } from "../session/events.ts";
+import type { Session } from "../session/session.ts";
+import type { Provider } from "./provider.ts";
+import type { Route } from "./providers/registry.ts";
+import type { ToolRegistry } from "./tools/registry.ts";
+import { runTurn, type TurnResult } from "./turn.ts";
+
+/** What every Turn of an agent has in common. */
+export interface AgentSettings {
+  readonly tools: ToolRegistry;
+  /** System prompt; none when absent. */
+  readonly system?: string;
+  readonly maxSteps: number;
+  /** Makes message ids. */
+  readonly newId: () => string;
+}
+
+/** One conversation that can go on: a session and what it takes to run a Turn on it. */
+export class Agent implements AsyncDisposable {
+  readonly session: Session;
+  readonly #settings: AgentSettings;
+  #resumed: boolean;
+
+  constructor(session: Session, settings: AgentSettings, resumed: boolean) {
+    this.session = session;
+    this.#settings = settings;
+    this.#resumed = resumed;
+  }
+
+  /** Runs one Turn. One at a time: the caller queues. See {@link runTurn}. */
+  async run(input: string, provider: Provider, route: Route, signal: AbortSignal): Promise<TurnResult> {
+    const { system, tools, maxSteps, newId } = this.#settings;
+    const header: RequestHeader = {
+      config: { provider: route.provider, model: route.model },
+      ...(system === undefined ? {} : { system }),
+      tools: [...tools.descriptors()],
+    };
+    const resumed = this.#resumed;
+    this.#resumed = false;
+    return runTurn({ session: this.session, provider, tools, header, input, maxSteps, newId, signal, resumed });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.session[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,92 @@
+import { Command, CommanderError, Option } from "@commander-js/extra-typings";
+import type { RawOptions } from "../host/config.ts";
+import { versionInfo } from "../host/version.ts";
+import { EXIT } from "./exit-codes.ts";
+
+/** Runs the command that `args` name and returns the exit code. Each command's module is loaded when it is called. */
+export async function run(args: readonly string[]): Promise<number> {
+  let code: number = EXIT.ok;
+  const program = new Command("holdfast")
+    .description("A durable home for agent sessions: every event is on the disk before anyone can see it.")
+    .version(versionInfo().version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "print this help")
+    .exitOverride()
+    .showHelpAfterError("Run `holdfast --help` to see what there is.");
+  const finish = (exitCode: number) => {
+    code = exitCode;
+  };
+  addServe(program, finish);
+  addInvoke(program, finish);
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return code;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    // Commander has printed its message; asking for help or the version is no mistake.
+    return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  }
+}
+
+function addServe(program: Command, finish: (code: number) => void): void {
+  const command = program
+    .command("serve")
+    .description("run an agent on one session and serve it over HTTP")
+    .addOption(flag("--session-db <path>", "SQLite file that keeps the sessions; memory only when absent"))
+    .addOption(flag("--session-id <id>", "session to create or go on with (default: default)"))
+    .addOption(flag("--host <address>", "address to listen on (default: 127.0.0.1)"))
+    .addOption(flag("--port <number>", "port to listen on; 0 picks one (default: 8765)"))
+    .addOption(flag("--provider <name>", "demo or openai-compatible (default: demo)"))
+    .addOption(flag("--model <name>", "model to ask"))
+    .addOption(flag("--base-url <url>", "base URL of an OpenAI-compatible server, such as http://localhost:11434/v1"))
+    .addOption(flag("--api-key-env <name>", "variable that holds the API key"))
+    .addOption(flag("--request-timeout <seconds>", "longest time for one model answer (default: 600)"))
+    .addOption(flag("--max-steps <number>", "most model requests in one Turn (default: 32)"))
+    .addOption(flag("--workspace <folder>", "folder that the tools may read (default: .)"))
+    .addOption(flag("--system-prompt-file <file>", "file with the system prompt"))
+    .addOption(flag("--chunk-window <ms>", "how long streamed deltas may wait to be saved together (default: 100)"))
+    .addOption(flag("--drain-timeout <seconds>", "longest time for shutting down (default: 10)"))
+    .addOption(flag("--token-file <file>", "file with the token that HTTP clients must send"))
+    .addHelpText(
+      "after",
+      `
+Each flag can be given as a variable too: --session-db as HOLDFAST_SESSION_DB, and so on. Flags win.
+
+Examples:
+  holdfast serve --session-db ./data/agent.db
+  holdfast serve --session-db ./data/agent.db --provider openai-compatible \\
+    --base-url https://api.deepseek.com/v1 --model deepseek-chat --api-key-env DEEPSEEK_API_KEY`,
+    );
+  command.action(async (options) => {
+    const raw: RawOptions = Object.fromEntries(
+      Object.entries(options).map(([name, value]) => {
+        const option = command.options.find((candidate) => candidate.attributeName() === name);
+        const fromVariable = command.getOptionValueSourceWithGlobals(name) === "env";
+        return [name, { value, source: (fromVariable ? option?.envVar : option?.long) ?? name }];
+      }),
+    );
+    const { serve } = await import("./serve.ts");
+    finish(await serve(raw));
+  });
+}
+
+function addInvoke(program: Command, finish: (code: number) => void): void {
+  program
+    .command("invoke")
+    .description("send one input to a running Host and print the answer's text")
+    .argument("<text>", "what to say")
+    .addOption(flag("--url <url>", "address of the Host").default("http://127.0.0.1:8765"))
+    .addOption(new Option("--provider <name>", "provider to ask, with --model"))
+    .addOption(new Option("--model <name>", "model to ask, with --provider"))
+    .addHelpText("after", "\nCtrl-C cancels the invocation.\n\nExample:\n  holdfast invoke 'What is in this folder?'")
+    .action(async (text, options) => {
+      const { invoke } = await import("./invoke.ts");
+      finish(await invoke(text, options));
+    });
+}
+
+/** An option that can come from its variable: `--session-db` from HOLDFAST_SESSION_DB. */
+function flag<const Flags extends string>(flags: Flags, description: string): Option<Flags> {
+  const option = new Option(flags, description);
+  const name = option.attributeName().replace(/[A-Z]/g, (letter) => `_${letter}`);
+  return option.env(`HOLDFAST_${name.toUpperCase()}`);
+}

@@ -1,0 +1,34 @@
+import { getLogger } from "@logtape/logtape";
+import { parseConfig, type RawOptions } from "../host/config.ts";
+import { startHost } from "../host/host.ts";
+import { EXIT } from "./exit-codes.ts";
+import { configureLogging } from "./logging.ts";
+
+const log = getLogger(["holdfast", "serve"]);
+
+const SIGNAL_EXITS = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated } as const;
+
+/** `holdfast serve`: runs a Host until a signal ends it. Prints its URL on stdout when it is ready. */
+export async function serve(options: RawOptions): Promise<number> {
+  const config = parseConfig(options, process.env);
+  await configureLogging();
+  const stopped = Promise.withResolvers<number>();
+  for (const [signal, code] of Object.entries(SIGNAL_EXITS)) {
+    let count = 0;
+    process.on(signal, () => {
+      count += 1;
+      // The second one means it: what was acknowledged is on the disk, and recovery closes the rest.
+      if (count > 1) process.exit(code);
+      stopped.resolve(code);
+    });
+  }
+  const host = await startHost(config, { clock: Date.now, newId: () => crypto.randomUUID() });
+  if (config.sessionDb === undefined) {
+    log.warning("The session is in memory only and ends with this process; --session-db PATH keeps it");
+  } else log.info("Session {location}", { location: host.location });
+  process.stdout.write(`${host.url}\n`);
+  const code = await stopped.promise;
+  log.info("Shutting down");
+  await host[Symbol.asyncDispose]();
+  return code;
+}

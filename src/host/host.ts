@@ -1,0 +1,135 @@
+import { getLogger } from "@logtape/logtape";
+import { resolve } from "node:path";
+import type { Agent } from "../agent/agent.ts";
+import { Agents } from "../agent/agents.ts";
+import { InvocationQueue } from "../agent/invocations.ts";
+import type { Provider } from "../agent/provider.ts";
+import { ProviderRegistry } from "../agent/providers/registry.ts";
+import type { Tool } from "../agent/tool.ts";
+import { workspaceTools } from "../agent/tools/index.ts";
+import { ToolRegistry } from "../agent/tools/registry.ts";
+import { createApp } from "../routes/app.ts";
+import { formatPlace, HoldfastError } from "../session/errors.ts";
+import { NotFoundError } from "../store/errors.ts";
+import { openMemory } from "../store/memory/index.ts";
+import type { SessionPersistence } from "../store/persistence.ts";
+import { openSqlite } from "../store/sqlite/index.ts";
+import { type HostConfig, isLoopback } from "./config.ts";
+import { listen, withDeadline } from "./listener.ts";
+import { versionInfo } from "./version.ts";
+
+const log = getLogger(["holdfast", "host"]);
+
+/** What a Host takes from outside, so that tests own it. */
+export interface HostDependencies {
+  /** Epoch milliseconds. */
+  readonly clock: () => number;
+  readonly newId: () => string;
+  /** Opens the store; by the configuration when absent. */
+  readonly openStore?: (config: HostConfig) => Promise<SessionPersistence>;
+  /** Tools beside those of the workspace. */
+  readonly extraTools?: readonly Tool[];
+}
+
+/** A running Host. Disposing shuts it down in order, within the drain timeout as far as the disk allows. */
+export interface Host extends AsyncDisposable {
+  readonly url: string;
+  /** Where the session lies, for people. */
+  readonly location: string;
+  readonly agent: Agent;
+}
+
+/**
+ * Starts a Host: store (with its lock), session (with the recovery of an interrupted Turn), agent, listener. Whatever
+ * fails, what was started before it is shut down again.
+ * @throws any typed error of the layers below
+ */
+export async function startHost(config: HostConfig, dependencies: HostDependencies): Promise<Host> {
+  await using resources = new AsyncDisposableStack();
+  const persistence = resources.use(await (dependencies.openStore ?? openStore(dependencies))(config));
+  const providers = new ProviderRegistry();
+  const defaultRoute = { provider: config.provider, model: config.model };
+  providers.register(defaultRoute, await createProvider(config));
+  const agent = resources.use(await openAgent(config, dependencies, persistence));
+  const queue = new InvocationQueue();
+  let closing = false;
+  const app = createApp({
+    invocations: { agent, queue, providers, defaultRoute },
+    status: { persistence, closing: () => closing, version: versionInfo() },
+    guard: {
+      ...(isLoopback(config.host) ? { hosts: new Set(["localhost", "127.0.0.1", "[::1]", config.host]) } : {}),
+      ...(config.token === undefined ? {} : { token: config.token }),
+    },
+    report: (error, request) => logRequestError(error, request),
+  });
+  const listener = listen(app, config.host, config.port);
+  resources.defer(async () => {
+    closing = true;
+    const deadline = dependencies.clock() + config.drainTimeoutMs;
+    if (!(await withDeadline(queue.close(), config.drainTimeoutMs))) {
+      log.error("The running Turn did not end in time; it is closed when the session is next opened");
+    }
+    await listener.stop(Math.max(0, deadline - dependencies.clock()));
+  });
+  const owned = resources.move();
+  return {
+    url: listener.url,
+    location: persistence.locate(agent.session.header),
+    agent,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function openStore({ clock }: HostDependencies): (config: HostConfig) => Promise<SessionPersistence> {
+  return async ({ sessionDb, chunkWindowMs }) => {
+    const options = { clock, chunkWindowMs };
+    return sessionDb === undefined ? openMemory(options) : openSqlite({ ...options, path: sessionDb });
+  };
+}
+
+/** The session that this Host serves: resumed if it is stored, else new. */
+async function openAgent(
+  config: HostConfig,
+  { clock, newId, extraTools = [] }: HostDependencies,
+  persistence: SessionPersistence,
+): Promise<Agent> {
+  const tools = new ToolRegistry();
+  const cwd = resolve(config.workspace);
+  for (const tool of [...workspaceTools(cwd), ...extraTools]) tools.register(tool);
+  const { systemPrompt: system, maxSteps, sessionId } = config;
+  const agents = new Agents(
+    persistence,
+    { tools, maxSteps, newId, ...(system === undefined ? {} : { system }) },
+    clock,
+  );
+  try {
+    const agent = await agents.resume({ resumeSessionId: sessionId });
+    log.info("Resumed session {sessionId} with {events} events", { sessionId, events: agent.session.log.length });
+    return agent;
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    return agents.create({ sessionId, cwd });
+  }
+}
+
+async function createProvider(config: HostConfig): Promise<Provider> {
+  if (config.provider === "demo") {
+    const { createDemo } = await import("../agent/providers/demo/index.ts");
+    return createDemo();
+  }
+  const { createOpenAICompatible } = await import("../agent/providers/openai-compatible/index.ts");
+  return createOpenAICompatible({
+    baseUrl: config.baseUrl ?? "",
+    requestTimeoutMs: config.requestTimeoutMs,
+    ...(config.apiKey === undefined ? {} : { apiKey: config.apiKey }),
+  });
+}
+
+function logRequestError(error: unknown, request: Request): void {
+  const typed = error instanceof HoldfastError;
+  log.error("{method} {path} failed: {message}", {
+    method: request.method,
+    path: new URL(request.url).pathname,
+    message: typed ? `${error.message} (${error.code}; ${formatPlace(error.place)})` : error,
+  });
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env bun
+import { reportError } from "./cli/exit-codes.ts";
+import { run } from "./cli/program.ts";
+
+/* Runs one command. The exit code is set, not forced: what was written to a pipe still drains. */
+
+let exitCode: number;
+try {
+  exitCode = await run(process.argv.slice(2));
+} catch (error) {
+  exitCode = reportError(error);
+}
+process.exitCode = exitCode;

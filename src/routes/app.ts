@@ -1,0 +1,94 @@
+import { type AnyElysia, Elysia } from "elysia";
+import { type GuardOptions, guard } from "./guard.ts";
+import { type InvocationServices, invocationRoutes } from "./invocations.ts";
+import { problem, problemFor } from "./problem.ts";
+import { sessionRoutes } from "./sessions.ts";
+import { type StatusServices, statusRoutes } from "./status.ts";
+
+/** Largest request body, in bytes. */
+export const MAX_BODY = 8 * 1024 * 1024;
+
+export interface AppOptions {
+  readonly invocations: InvocationServices;
+  readonly status: StatusServices;
+  readonly guard: GuardOptions;
+  /** Told about errors that are ours, with all that the answer leaves out. */
+  readonly report: (error: unknown, request: Request) => void;
+}
+
+/** The whole HTTP surface. It listens nowhere yet. */
+export function createApp(options: AppOptions) {
+  const { agent } = options.invocations;
+  // The app looks at its own routes when a request asks for them.
+  const self: { app?: AnyElysia } = {};
+  const app = new Elysia({ name: "holdfast", serve: { maxRequestBodySize: MAX_BODY, idleTimeout: 0 } })
+    .onRequest(({ request }) => guard(request, options.guard))
+    .onError(({ error, code, request }) => {
+      switch (code) {
+        case "NOT_FOUND":
+          return notFound(self.app?.routes ?? [], request);
+        case "PARSE":
+          return problem("invalid-request", "The body is not valid JSON.");
+        case "VALIDATION":
+          return invalid(error, request, options.report);
+        case "INVALID_FILE_TYPE":
+        case "INVALID_COOKIE_SIGNATURE":
+          return problem("invalid-request", "The request cannot be read.");
+        default: {
+          const answer = problemFor(error);
+          if (answer.status >= 500) options.report(error, request);
+          return answer;
+        }
+      }
+    })
+    .use(statusRoutes(options.status))
+    .get("/openapi.json", () => describe(self.app), { detail: { summary: "This interface as OpenAPI 3.1" } })
+    .group("/api/v1", (api) => api.use(sessionRoutes(agent)).use(invocationRoutes(options.invocations)));
+  self.app = app;
+  return app;
+}
+
+type Routes = ReadonlyArray<{ readonly method: string; readonly path: string }>;
+
+function notFound(routes: Routes, request: Request): Response {
+  const { pathname } = new URL(request.url);
+  const methods = routes.filter(({ path }) => matches(path, pathname)).map(({ method }) => method);
+  if (methods.length === 0) return problem("unknown-route", "There is nothing at this path.", "See /openapi.json.");
+  const answer = problem("method-not-allowed", `This path takes ${methods.join(", ")}.`);
+  answer.headers.set("allow", methods.join(", "));
+  return answer;
+}
+
+function matches(route: string, path: string): boolean {
+  const parts = route.split("/");
+  const found = path.split("/");
+  return parts.length === found.length && parts.every((part, k) => part.startsWith(":") || part === found[k]);
+}
+
+/** A request that breaks its schema is the client's mistake; an answer that does is ours. */
+function invalid(error: { readonly type?: string; readonly all?: unknown }, request: Request, report: AppOptions["report"]) {
+  if (error.type === "response") {
+    report(error, request);
+    return problem("internal", "The request failed for a reason on our side.");
+  }
+  const type = request.headers.get("content-type");
+  if (error.type === "body" && !(type ?? "").toLowerCase().startsWith("application/json")) {
+    return problem("unsupported-media-type", "The body must be JSON.", "Send `Content-Type: application/json`.");
+  }
+  return problem("invalid-request", `The ${error.type ?? "request"} is not valid: ${firstIssue(error.all)}`);
+}
+
+function firstIssue(issues: unknown): string {
+  const [issue] = Array.isArray(issues) ? issues : [];
+  if (typeof issue !== "object" || issue === null) return "another shape was expected.";
+  const path: unknown = Reflect.get(issue, "path");
+  const message: unknown = Reflect.get(issue, "message") ?? Reflect.get(issue, "summary");
+  const where = Array.isArray(path) ? path.join(".") : String(path ?? "");
+  return `${where === "" ? "value" : where.replace(/^\//, "")}: ${String(message)}`;
+}
+
+/** Made when it is asked for: few clients ask, and the generator would slow every start. */
+async function describe(app: AnyElysia | undefined): Promise<unknown> {
+  const { openApiDocument } = await import("./openapi.ts");
+  return app === undefined ? {} : openApiDocument(app);
+}

@@ -1,0 +1,43 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { problem } from "./problem.ts";
+
+export interface GuardOptions {
+  /** Host names under which this server may be addressed; any name when absent. */
+  readonly hosts?: ReadonlySet<string>;
+  /** Token that each request must carry; none when absent. */
+  readonly token?: string;
+}
+
+/**
+ * Refuses requests that a foreign web page could have sent: a `Host` that is not ours (DNS rebinding), an `Origin` that
+ * is not the host itself; and, where a token is set, requests without it. Returns the refusal, or nothing.
+ */
+export function guard(request: Request, options: GuardOptions): Response | undefined {
+  const host = request.headers.get("host") ?? "";
+  if (options.hosts !== undefined && !options.hosts.has(hostName(host))) {
+    return problem("foreign-host", "The Host header names another host.", "Address the server as localhost.");
+  }
+  const origin = request.headers.get("origin");
+  if (origin !== null && origin !== `http://${host}` && origin !== `https://${host}`) {
+    return problem("foreign-origin", "Requests from pages of other origins are refused.");
+  }
+  if (options.token !== undefined && !hasToken(request, options.token)) {
+    return problem("unauthorised", "The request carries no valid token.", "Send `Authorization: Bearer <token>`.");
+  }
+  return undefined;
+}
+
+/** `localhost:80` → `localhost`, `[::1]:80` → `[::1]`; lower case. */
+function hostName(host: string): string {
+  return host.replace(/:\d*$/, "").toLowerCase();
+}
+
+function hasToken(request: Request, token: string): boolean {
+  const sent = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
+  // Digests have one length, so that the comparison takes the same time for every guess.
+  return timingSafeEqual(digest(sent), digest(token));
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,78 @@
+import type { ProviderErrorCode } from "../agent/provider.ts";
+import { HoldfastError } from "../session/errors.ts";
+import { STORE_ERROR_TABLE } from "../store/errors.ts";
+
+/** Body of every error answer: RFC 9457, with a stable `code` and, where there is one, a hint what to do. */
+export interface Problem {
+  readonly type: "about:blank";
+  readonly title: string;
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly hint?: string;
+}
+
+interface ProblemKind {
+  readonly status: number;
+  readonly title: string;
+}
+
+const PROVIDER_KINDS: Readonly<Record<ProviderErrorCode, ProblemKind>> = {
+  "provider-auth": { status: 502, title: "Provider refused the credentials" },
+  "provider-rate-limited": { status: 502, title: "Provider limits the rate" },
+  "provider-rejected": { status: 502, title: "Provider rejected the request" },
+  "provider-unavailable": { status: 502, title: "Provider is unavailable" },
+  "provider-unreachable": { status: 502, title: "Provider cannot be reached" },
+  "provider-timeout": { status: 504, title: "Provider timed out" },
+  "provider-bad-response": { status: 502, title: "Provider gave a bad answer" },
+};
+
+/** Every code that an error answer can carry. docs/http.md lists the same ones. */
+export const PROBLEM_KINDS: Readonly<Record<string, ProblemKind>> = {
+  ...STORE_ERROR_TABLE,
+  ...PROVIDER_KINDS,
+  "invalid-request": { status: 400, title: "Invalid request" },
+  unauthorised: { status: 401, title: "Token missing or wrong" },
+  "foreign-host": { status: 403, title: "Foreign Host header" },
+  "foreign-origin": { status: 403, title: "Foreign Origin header" },
+  "unknown-route": { status: 404, title: "Unknown route" },
+  "method-not-allowed": { status: 405, title: "Method not allowed" },
+  "too-large": { status: 413, title: "Request body is too large" },
+  "unsupported-media-type": { status: 415, title: "Unsupported media type" },
+  "invocation-duplicate": { status: 409, title: "Invocation exists" },
+  "invocation-cancelled": { status: 409, title: "Invocation was cancelled" },
+  "invocation-unknown": { status: 404, title: "Unknown invocation" },
+  "queue-full": { status: 503, title: "Queue is full" },
+  closing: { status: 503, title: "Host is shutting down" },
+  "no-route": { status: 503, title: "No such model route" },
+  internal: { status: 500, title: "Internal error" },
+};
+
+const INTERNAL: ProblemKind = { status: 500, title: "Internal error" };
+/** Seconds that a client should wait before it tries again. */
+const RETRY_AFTER = 1;
+
+/** A problem of a known code. */
+export function problem(code: string, detail: string, hint?: string): Response {
+  const { status, title } = PROBLEM_KINDS[code] ?? INTERNAL;
+  const body: Problem = { type: "about:blank", title, status, code, detail, ...(hint === undefined ? {} : { hint }) };
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: {
+      "content-type": "application/problem+json",
+      ...(status === 503 ? { "retry-after": String(RETRY_AFTER) } : {}),
+    },
+  });
+}
+
+/**
+ * The answer for whatever was thrown. What the store says of itself stays inside: its messages hold paths and system
+ * errors, which are for the log on this machine.
+ */
+export function problemFor(error: unknown): Response {
+  if (!(error instanceof HoldfastError)) return problem("internal", "The request failed for a reason on our side.");
+  const kind = PROBLEM_KINDS[error.code];
+  if (kind === undefined) return problem("internal", "The request failed for a reason on our side.");
+  const inside = error.code in STORE_ERROR_TABLE && kind.status >= 500;
+  return problem(error.code, inside ? `${kind.title}. The log of the Host says more.` : error.message, error.hint);
+}

@@ -1,1 +1,0 @@
-PRAGMA foreign_keys = ON

@@ -1,0 +1,182 @@
+import { describe, expect, test } from "bun:test";
+import type { EventDraft } from "../../src/session/events.ts";
+import { allEventDrafts } from "../fixtures/arbitraries.ts";
+import { toEvents, userMessage } from "../fixtures/event-drafts.ts";
+import type { Contract } from "./contract.ts";
+import { expectHistory } from "./model.ts";
+import { headerOf } from "./rig.ts";
+
+const TITLE: EventDraft = { type: "session/title", data: { title: "x" } };
+
+const ODD_IDS = [
+  "\ud800 lone",
+  "\ud800",
+  "\udfff",
+  "\u0000",
+  "a\u0000b",
+  "Ω≈ç√ \u{1f980}",
+  "e\u0301",
+  "\u00e9",
+  "\"'`\\",
+  "..",
+  ".",
+  "../../etc/passwd",
+  "a/b",
+  "a\\b",
+  "C:",
+  "CON",
+  " ",
+  "a\nb\r\n",
+  "\u2028",
+  "%2e%2e",
+  "A",
+  "a",
+  "__proto__",
+  "\\ud800",
+  "x".repeat(4_000),
+];
+
+/** Creating sessions, and what is there after the first appends. */
+export function createAndAppend({ rigged }: Contract): void {
+  describe("create and append", () => {
+    test(
+      "every kind of event is there again after a restart: texts, events and projections",
+      rigged(async (rig) => {
+        const drafts = allEventDrafts().map((draft, k) => ({ time: 1_000 + k, ...draft }));
+        const events = toEvents(drafts);
+        const session = await rig.create("all");
+        for (const draft of drafts) await session.log.append(draft);
+        expectHistory({ log: session.log, projections: session.projections }, events, "all");
+        await rig.restart();
+        expectHistory(await rig.store.inspect("all"), events, "all");
+        expectHistory(await rig.store.load("all"), events, "all");
+        const { session: resumed } = await rig.resume("all");
+        expectHistory({ log: resumed.log, projections: resumed.projections }, events, "all");
+      }),
+    );
+
+    test(
+      "an append returns the event with its seq and the clock's time, frozen",
+      rigged(async (rig) => {
+        const session = await rig.create("s");
+        const first = await session.log.append(TITLE);
+        const second = await session.log.append({ ...TITLE, time: 5 });
+        expect([first.seq, second.seq, second.time]).toEqual([0, 1, 5]);
+        expect(first.time).toBeGreaterThanOrEqual(1_700_000_000_000);
+        expect(Object.isFrozen(first) && Object.isFrozen(first.data)).toBe(true);
+        expect(session.log.at(0)).toEqual(first);
+      }),
+    );
+
+    test(
+      "time may stand still or run backwards: order is seq",
+      rigged(async (rig) => {
+        const session = await rig.create("s");
+        for (const time of [9, 9, 3, 0, 100]) await session.log.append({ ...TITLE, time });
+        await rig.restart();
+        const { log } = await rig.store.inspect("s");
+        expect([...log].map(({ seq, time }) => [seq, time])).toEqual([
+          [0, 9],
+          [1, 9],
+          [2, 3],
+          [3, 0],
+          [4, 100],
+        ]);
+      }),
+    );
+
+    test(
+      "a session that was only created is not listed, cannot be read and leaves nothing",
+      rigged(async (rig) => {
+        await rig.create("never");
+        expect(await rig.store.list()).toEqual({ items: [] });
+        expect(await rig.store.listSnapshots()).toEqual({ items: [] });
+        await expect(rig.store.inspect("never")).rejects.toMatchObject({ code: "not-found" });
+        expect(await rig.store.readFrom("never", 0)).toEqual([]);
+        await rig.restart();
+        expect(await rig.store.list()).toEqual({ items: [] });
+        await expect(rig.store.readFrom("never", 0)).rejects.toMatchObject({ code: "not-found" });
+        await expect(rig.store.delete("never")).rejects.toMatchObject({ code: "not-found" });
+        const again = await rig.create("never");
+        expect((await again.log.append(TITLE)).seq).toBe(0);
+      }),
+    );
+
+    test(
+      "a session is listed with its first event",
+      rigged(async (rig) => {
+        const session = await rig.create("s");
+        await session.log.append(userMessage("hello"));
+        await rig.restart();
+        expect((await rig.store.list()).items.map(({ id }) => id)).toEqual(["s"]);
+      }),
+    );
+
+    test(
+      "a header comes back as it was given",
+      rigged(async (rig) => {
+        const header = headerOf("full", {
+          createdAt: 0,
+          cwd: "/tmp/\u2028\ud800",
+          parentSession: "parent \u0000",
+          seedLength: 3,
+          origin: 'cli "x"',
+          delegationDepth: 2,
+          agentPreset: "\u{1f980}",
+        });
+        await using session = await rig.store.create(header);
+        expect(session.header).toEqual(header);
+        await session.log.append(TITLE);
+        await session[Symbol.asyncDispose]();
+        await rig.restart();
+        expect((await rig.store.inspect("full")).header).toEqual(header);
+        expect((await rig.store.list()).items).toEqual([{ id: "full", header }]);
+      }),
+    );
+
+    test(
+      "any id is an id of its own, and only that",
+      rigged(async (rig) => {
+        for (const [k, id] of ODD_IDS.entries()) await rig.stored(id, [{ ...TITLE, data: k }]);
+        await rig.restart();
+        for (const [k, id] of ODD_IDS.entries()) {
+          const { header, log } = await rig.store.load(id);
+          expect([header.id, log.at(0).data]).toEqual([id, k]);
+        }
+        const listed = (await rig.store.list()).items.map(({ id }) => id);
+        expect(listed.toSorted()).toEqual(ODD_IDS.toSorted());
+      }),
+    );
+
+    test(
+      "an id that is stored, open or registered cannot be created again",
+      rigged(async (rig) => {
+        const open = await rig.create("open");
+        await expect(rig.store.create(headerOf("open"))).rejects.toMatchObject({ code: "already-exists" });
+        await open.log.append(TITLE);
+        await expect(rig.store.create(headerOf("open"))).rejects.toMatchObject({ code: "already-exists" });
+        await rig.restart();
+        await expect(rig.store.create(headerOf("open"))).rejects.toMatchObject({ code: "already-exists" });
+        expect((await rig.store.inspect("open")).log.length).toBe(1);
+      }),
+    );
+
+    test(
+      "two creations of one id at once: one of them wins",
+      rigged(async (rig) => {
+        const outcomes = await Promise.allSettled([rig.create("s"), rig.create("s")]);
+        expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+      }),
+    );
+
+    test(
+      "a header that is malformed is refused and registers nothing",
+      rigged(async (rig) => {
+        await expect(rig.store.create(headerOf("s", { createdAt: -1 }))).rejects.toThrow();
+        await expect(rig.store.create(headerOf(""))).rejects.toThrow();
+        const session = await rig.create("s");
+        expect((await session.log.append(TITLE)).seq).toBe(0);
+      }),
+    );
+  });
+}
