@@ -43,7 +43,13 @@ export function* generateSession(options: WorkloadOptions): Generator<SessionEve
 }
 
 /** The whole session; stretches of that size without end when events are counted. */
-function* allBatches({ seed, steps = STEPS, turns, events, interrupted = true }: WorkloadOptions): Generator<SessionEvent[]> {
+function* allBatches({
+  seed,
+  steps = STEPS,
+  turns,
+  events,
+  interrupted = true,
+}: WorkloadOptions): Generator<SessionEvent[]> {
   const random = new Random(seed);
   const writer = new WorkloadWriter(random);
   const count = turns ?? Math.max(1, Math.round((steps * TURNS) / STEPS));

@@ -42,13 +42,8 @@ export class Random {
 
   /** A copy of the list in random order. */
   shuffled<T>(list: readonly T[]): T[] {
-    const out = [...list];
-    for (let left = out.length; left > 1; left -= 1) {
-      const at = this.below(left);
-      const [last] = out.splice(left - 1, 1, ...out.slice(at, at + 1));
-      if (last !== undefined) out[at] = last;
-    }
-    return out;
+    const keyed = list.map((item) => [this.next(), item] as const);
+    return keyed.sort(([a], [b]) => a - b).map(([, item]) => item);
   }
 
   /** A text that follows `pattern`: each `x` becomes a letter or digit, the rest stays. */
@@ -64,7 +59,8 @@ export type Quantiles = ReadonlyArray<readonly [p: number, value: number]>;
 export function atQuantile(points: Quantiles, p: number): number {
   let [fromP, fromValue] = points[0] ?? [0, 0];
   for (const [toP, toValue] of points) {
-    if (toP >= p) return toP === fromP ? toValue : fromValue + ((toValue - fromValue) * (p - fromP)) / (toP - fromP);
+    if (toP >= p)
+      return toP === fromP ? toValue : fromValue + ((toValue - fromValue) * (p - fromP)) / (toP - fromP);
     [fromP, fromValue] = [toP, toValue];
   }
   return fromValue;
@@ -83,7 +79,9 @@ export function apportion(total: number, weights: readonly number[], min = 0): n
   const shares = weights.map((weight) => (weight / sum) * rest);
   const out = shares.map((share) => min + Math.floor(share));
   const missing = total - out.reduce((all, part) => all + part, 0);
-  const byFraction = shares.map((share, k) => [share - Math.floor(share), k] as const).sort((x, y) => y[0] - x[0]);
+  const byFraction = shares
+    .map((share, k) => [share - Math.floor(share), k] as const)
+    .sort((x, y) => y[0] - x[0]);
   for (const [, k] of byFraction.slice(0, missing)) out[k] = (out[k] ?? 0) + 1;
   return out;
 }

@@ -37,7 +37,11 @@ export function planTurns(
     })),
   );
   const answers = planAnswers(random, steps, options.open);
-  const pieces = { reasoning: dealer(random, answers, "reasoning"), text: dealer(random, answers, "text"), "tool-call": dealer(random, answers, "tool-call") };
+  const pieces = {
+    reasoning: dealer(random, answers, "reasoning"),
+    text: dealer(random, answers, "text"),
+    "tool-call": dealer(random, answers, "tool-call"),
+  };
   const joins = planJoins(random, answers);
   const extras = planExtras(random, steps, answers);
   return steps.map((step, k) => {
@@ -54,8 +58,13 @@ export function planTurns(
 /** Kinds of blocks for each Step. An open stretch ends in an answer that is one tool call. */
 function planAnswers(random: Random, steps: ReadonlyArray<{ last: boolean }>, open: boolean): BlockKind[][] {
   const calling = steps.filter(({ last }) => !last).length;
-  const counts = apportion(calling, CALLING_ANSWERS.map(([, count]) => count));
-  const pool = random.shuffled(CALLING_ANSWERS.flatMap(([blocks], k) => Array.from({ length: counts[k] ?? 0 }, () => [...blocks])));
+  const counts = apportion(
+    calling,
+    CALLING_ANSWERS.map(([, count]) => count),
+  );
+  const pool = random.shuffled(
+    CALLING_ANSWERS.flatMap(([blocks], k) => Array.from({ length: counts[k] ?? 0 }, () => [...blocks])),
+  );
   if (open) {
     const single = pool.findIndex((blocks) => blocks.length === 1);
     const [ending] = single < 0 ? [] : pool.splice(single, 1);
@@ -71,12 +80,19 @@ function planAnswers(random: Random, steps: ReadonlyArray<{ last: boolean }>, op
 }
 
 /** Gives out, block by block, how the deltas of one kind are cut into batches. */
-function dealer(random: Random, answers: ReadonlyArray<readonly BlockKind[]>, kind: BlockKind): () => number[] {
+function dealer(
+  random: Random,
+  answers: ReadonlyArray<readonly BlockKind[]>,
+  kind: BlockKind,
+): () => number[] {
   const shape = BLOCKS[kind];
   const blocks = answers.flat().filter((other) => other === kind).length;
   const share = (count: number) => Math.round((count * blocks) / shape.blocks);
   const runs = Math.max(blocks, share(shape.runs));
-  const lengths = runs === 0 ? [] : apportion(Math.max(3 * runs, share(shape.packed)), spread(random, shape.runLength, runs), 3);
+  const lengths =
+    runs === 0
+      ? []
+      : apportion(Math.max(3 * runs, share(shape.packed)), spread(random, shape.runLength, runs), 3);
   const small = [...Array<number>(share(shape.ones)).fill(1), ...Array<number>(share(shape.twos)).fill(2)];
   const pieces = random.shuffled([...lengths, ...small]);
   const counts = blocks === 0 ? [] : apportion(pieces.length, spread(random, shape.blockLength, blocks), 1);
@@ -95,7 +111,9 @@ function planExtras(
   steps: ReadonlyArray<{ last: boolean }>,
   answers: ReadonlyArray<readonly BlockKind[]>,
 ): Map<number, Extra> {
-  const fitting = steps.flatMap(({ last }, k) => (!last && k < steps.length - 1 && answers[k]?.includes("tool-call") ? [k] : []));
+  const fitting = steps.flatMap(({ last }, k) =>
+    !last && k < steps.length - 1 && answers[k]?.includes("tool-call") ? [k] : [],
+  );
   const wanted = ["steering", "todo", "steering", "todo", "goal"] as const;
   const count = Math.round((wanted.length * steps.length) / STEPS);
   const places = random.shuffled(fitting).slice(0, count);

@@ -110,7 +110,9 @@ export const DELTA_GAP: Quantiles = [
   [1, 204],
 ];
 
-function points(values: readonly [number, number, number, number, number, number, number, number]): Quantiles {
+function points(
+  values: readonly [number, number, number, number, number, number, number, number],
+): Quantiles {
   const shares = [0, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1];
   return values.map((value, k) => [shares[k] ?? 1, value] as const);
 }

@@ -6,11 +6,16 @@ import type { Random } from "../random.ts";
  */
 
 const PROSE_SIGNS =
-  " ¦，¦\\¦`¦-¦.¦（¦。¦t¦**¦\"¦：¦、¦\n¦。\n\n¦:\\¦ `¦）\n¦/¦9¦5¦0¦3¦）¦？¦ -¦ →¦|¦ |\n¦——¦ **¦\n\n¦ |¦.ts¦ ✅".split("¦");
+  ' ¦，¦\\¦`¦-¦.¦（¦。¦t¦**¦"¦：¦、¦\n¦。\n\n¦:\\¦ `¦）\n¦/¦9¦5¦0¦3¦）¦？¦ -¦ →¦|¦ |\n¦——¦ **¦\n\n¦ |¦.ts¦ ✅'.split(
+    "¦",
+  );
 // Each stands for itself inside a JSON string, so that the pieces of the arguments join to valid JSON.
 const CODE_SIGNS =
-  " ¦\\\\¦ '¦ =¦ -¦-¦ $¦)¦ (¦   ¦'¦,¦ \\\"¦:\\\\¦ {\\n¦|¦ {¦\\n¦ }¦{¦.¦}¦, ¦ &&¦\\\"¦',¦('¦[¦]¦/¦;¦\\n\\n¦);\\n¦0¦1¦2".split("¦");
-const SYLLABLES = "ka re mo ti lan so per in con de al to ver sa un est pro ri men ta cal fi ex ul no tra".split(" ");
+  " ¦\\\\¦ '¦ =¦ -¦-¦ $¦)¦ (¦   ¦'¦,¦ \\\"¦:\\\\¦ {\\n¦|¦ {¦\\n¦ }¦{¦.¦}¦, ¦ &&¦\\\"¦',¦('¦[¦]¦/¦;¦\\n\\n¦);\\n¦0¦1¦2".split(
+    "¦",
+  );
+const SYLLABLES =
+  "ka re mo ti lan so per in con de al to ver sa un est pro ri men ta cal fi ex ul no tra".split(" ");
 
 /** A source of tokens and texts. */
 export class Speech {
@@ -41,12 +46,16 @@ export class Speech {
 
   /** What a model reasons and answers. */
   static prose(random: Random): Speech {
-    return new Speech(random, PROSE_SIGNS, 3500, () => token(random, { hanzi: 0.56, spaced: 0.55, lengths: [2, 3, 4, 5, 6, 8] }));
+    return new Speech(random, PROSE_SIGNS, 3500, () =>
+      token(random, { hanzi: 0.56, spaced: 0.55, lengths: [2, 3, 3, 4, 5, 7] }),
+    );
   }
 
   /** What stands inside the arguments of a call, and what tools give back. */
   static code(random: Random): Speech {
-    return new Speech(random, CODE_SIGNS, 1900, () => token(random, { hanzi: 0.08, spaced: 0.5, lengths: [3, 4, 5, 6, 6, 8] }));
+    return new Speech(random, CODE_SIGNS, 1900, () =>
+      token(random, { hanzi: 0.08, spaced: 0.5, lengths: [2, 3, 3, 4, 5, 6] }),
+    );
   }
 
   tokens(count: number): string[] {

@@ -7,6 +7,7 @@ import { Speech } from "./words.ts";
 export const CREATED_AT = 1_786_901_809_409;
 
 const ROUTE = { provider: "demo-provider", model: "demo-model" };
+const UUID = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
 const TOOLS = ["bash", "read", "edit", "grep", "write"];
 /** Bytes of a `tool/result` around its text. */
 const RESULT_FRAME = 395;
@@ -43,7 +44,10 @@ export class WorkloadWriter {
     this.#tools = Array.from({ length: 25 }, (_, k) => ({
       name: `${TOOLS[k % TOOLS.length]}_${k}`,
       description: this.#code.text(300),
-      parameters: { type: "object", properties: { path: { type: "string", description: this.#code.text(620) } } },
+      parameters: {
+        type: "object",
+        properties: { path: { type: "string", description: this.#code.text(620) } },
+      },
     }));
   }
 
@@ -52,7 +56,12 @@ export class WorkloadWriter {
     this.#policies("workspace-write", "ask");
     yield* this.#flush();
     const commandId = this.#random.id("cmd-xxxxxxxx-x");
-    this.#add("command/run", { commandId, name: "permissions", args: " danger-full-access", source: { kind: "user" } });
+    this.#add("command/run", {
+      commandId,
+      name: "permissions",
+      args: " danger-full-access",
+      source: { kind: "user" },
+    });
     this.#policies("danger-full-access", "never");
     this.#steering = this.#message(12, { kind: "plugin", plugin: "user-approval" });
     this.#spliced("next-step", this.#steering);
@@ -70,20 +79,23 @@ export class WorkloadWriter {
   *#step(plan: StepPlan, open: boolean): Generator<SessionEvent[]> {
     yield* this.#stepStart(plan);
     if (plan.extra === "steering") {
-      this.#steering = this.#message(15, { kind: "user", rpcId: this.#random.id("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") });
+      this.#steering = this.#message(15);
       this.#spliced("next-step", this.#steering);
       yield* this.#flush();
     }
     const calls = yield* this.#answer(plan);
     if (calls.length === 0) this.#add("step/end", at(plan));
-    if (plan.last && calls.length === 0) this.#add("turn/end", { turn: plan.turn, reason: { kind: "completed" } });
+    if (plan.last && calls.length === 0)
+      this.#add("turn/end", { turn: plan.turn, reason: { kind: "completed" } });
     const [first, ...others] = calls;
     if (first === undefined) return yield* this.#flush();
     let callSeq = this.#call(plan, first);
     yield* this.#flush();
     if (open) return;
     if (plan.extra === "todo" || plan.extra === "goal") {
-      const note = { items: Array.from({ length: 4 }, () => ({ content: this.#code.text(130), status: "pending" })) };
+      const note = {
+        items: Array.from({ length: 4 }, () => ({ content: this.#code.text(130), status: "pending" })),
+      };
       this.#add(plan.extra === "todo" ? "todo/write" : "goal/change", note);
       yield* this.#flush();
     }
@@ -102,7 +114,7 @@ export class WorkloadWriter {
   *#stepStart({ turn, step }: StepPlan): Generator<SessionEvent[]> {
     const first = step === 1;
     const resumed = first && turn === TURNS - 1;
-    const input = this.#message(first ? 40 : 0, { kind: "user", rpcId: this.#random.id("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") });
+    const input = this.#message(40);
     if (resumed) {
       this.#add("session/end-seed", {});
       yield* this.#flush();
@@ -121,20 +133,34 @@ export class WorkloadWriter {
     if (this.#steering !== undefined) this.#add("user/message", this.#steering, 0, {});
     this.#steering = undefined;
     if (first) this.#add("user/message", input, 0, {});
-    if (turn === 1 && first) {
-      const inputSeq = this.#seq - 1;
-      this.#add("user/message", this.#message(200, { kind: "plugin", plugin: "workspace-context" }), 0, {});
-      const messageSeqs = [inputSeq];
-      this.#add("session/title", { title: this.#code.text(24), messageSeqs, source: { kind: "fallback" } });
-      this.#requestHeader("initial");
-      this.#add("request/context", { ...ROUTE, contextWindow: 1_000_000 });
-      yield* this.#flush();
-      this.#add("session/title-llm-request", { titleProvider: "session-title", messageSeqs, route: ROUTE, system: this.#code.text(600) });
-      yield* this.#flush();
-      this.#add("session/title", { title: this.#code.text(24), messageSeqs, source: { kind: "provider", provider: "title", model: ROUTE } });
-    } else if (turn === 1 && step === 2) this.#requestHeader("change");
+    if (turn === 1 && first) yield* this.#firstRequest();
+    else if (turn === 1 && step === 2) this.#requestHeader("change");
     else if (resumed) this.#requestHeader("resume");
     yield* this.#flush();
+  }
+
+  /** What the first request of a session adds: context, the envelope, and a title made from the first message. */
+  *#firstRequest(): Generator<SessionEvent[]> {
+    const messageSeqs = [this.#seq - 1];
+    this.#add("user/message", this.#message(200, { kind: "plugin", plugin: "workspace-context" }), 0, {});
+    const title = this.#code.text(24);
+    this.#add("session/title", { title, messageSeqs, source: { kind: "fallback" } });
+    this.#requestHeader("initial");
+    this.#add("request/context", { ...ROUTE, contextWindow: 1_000_000 });
+    yield* this.#flush();
+    const titling = {
+      titleProvider: "session-title",
+      messageSeqs,
+      route: ROUTE,
+      system: this.#code.text(600),
+    };
+    this.#add("session/title-llm-request", titling);
+    yield* this.#flush();
+    this.#add("session/title", {
+      title,
+      messageSeqs,
+      source: { kind: "provider", provider: "title", model: ROUTE },
+    });
   }
 
   /** Streams an answer and adds its message; the batch that ends it is not flushed. Gives the calls it asks for. */
@@ -148,20 +174,31 @@ export class WorkloadWriter {
       let sent = 0;
       for (const piece of block.pieces) {
         if (sent > 0) yield* this.#flush();
-        for (const text of block.deltas.slice(sent, sent + piece)) this.#chunk(plan, delta(block, index, text), this.#gap());
+        for (const text of block.deltas.slice(sent, sent + piece))
+          this.#chunk(plan, delta(block, index, text), this.#gap());
         sent += piece;
       }
     }
     const content = blocks.map(contentOf);
     for (const [index, block] of content.entries()) this.#chunk(plan, { type: "block-end", index, block });
     const outputTokens = blocks.reduce((sum, { deltas }) => sum + deltas.length, 0);
-    const usage = { inputTokens: 154, outputTokens, cacheReadTokens: from + 8000, reasoningTokens: outputTokens >> 1 };
+    const usage = {
+      inputTokens: 154,
+      outputTokens,
+      cacheReadTokens: from + 8000,
+      reasoningTokens: outputTokens >> 1,
+    };
     this.#chunk(plan, { type: "usage", usage });
     const calls = content.filter((block) => block.type === "tool-call");
     this.#chunk(plan, { type: "finish", reason: { kind: calls.length > 0 ? "tool-calls" : "stop" } });
     const sources = Array.from({ length: this.#seq - from }, (_, k) => from + k);
     const source = { kind: "model", ...ROUTE };
-    const message = { role: "assistant", content, source, id: this.#random.id("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") };
+    const message = {
+      role: "assistant",
+      content,
+      source,
+      id: this.#random.id(UUID),
+    };
     this.#add("assistant/message", { ...at(plan), message, usage }, 1, { sources });
     return calls;
   }
@@ -183,8 +220,15 @@ export class WorkloadWriter {
 
   #result(plan: StepPlan, { id: callId }: Call, callSeq: number): void {
     const bytes = Math.max(20, (this.#resultBytes.pop() ?? 800) - RESULT_FRAME);
-    const content = [{ type: "tool-result", toolCallId: callId, content: [{ type: "text", text: this.#code.text(bytes) }], isError: false }];
-    const id = this.#random.id("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx");
+    const content = [
+      {
+        type: "tool-result",
+        toolCallId: callId,
+        content: [{ type: "text", text: this.#code.text(bytes) }],
+        isError: false,
+      },
+    ];
+    const id = this.#random.id(UUID);
     const message = { source: { kind: "tool", callId }, content, role: "user", id };
     this.#add("tool/result", { ...at(plan), message }, this.#random.between(5, 900), { sources: [callSeq] });
   }
@@ -201,9 +245,9 @@ export class WorkloadWriter {
     this.#add("approval/policy", { policy });
   }
 
-  #message(tokens: number, source: object): unknown {
+  #message(tokens: number, source: object = { kind: "user", rpcId: this.#random.id(UUID) }): unknown {
     const text = this.#prose.tokens(tokens).join("");
-    const id = this.#random.id("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx");
+    const id = this.#random.id(UUID);
     return { content: [{ type: "text", text }], source, role: "user", id };
   }
 

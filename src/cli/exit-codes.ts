@@ -17,6 +17,7 @@ export const EXIT = {
 
 const OTHER_CODES: Readonly<Record<string, number>> = {
   usage: EXIT.usage,
+  "provider-options": EXIT.usage,
   "port-in-use": EXIT.conflict,
   "invocation-duplicate": EXIT.conflict,
   "invocation-cancelled": EXIT.conflict,

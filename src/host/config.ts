@@ -13,11 +13,11 @@ export class UsageError extends HoldfastError {
 
 const seconds = (least: number) =>
   z.coerce
-    .number()
+    .number({ error: "it must be a number" })
     .min(least)
     .max(86_400)
     .transform((value) => Math.round(value * 1000));
-const wholeNumber = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+const wholeNumber = (least: number, most: number) => z.coerce.number({ error: "it must be a number" }).int().min(least).max(most);
 const text = z.string().min(1);
 
 /** The options of `serve`, by the name of their flag in camel case. Durations are in seconds unless said otherwise. */
@@ -37,7 +37,7 @@ const optionsSchema = z.object({
   maxSteps: wholeNumber(1, 1_000).default(32),
   workspace: text.default("."),
   systemPromptFile: text.optional(),
-  chunkWindow: z.coerce.number().min(0).max(60_000).default(100),
+  chunkWindow: z.coerce.number({ error: "it must be a number" }).min(0).max(60_000).default(100),
   drainTimeout: seconds(0).prefault(10),
   tokenFile: text.optional(),
 });

@@ -8,6 +8,12 @@ import { type StatusServices, statusRoutes } from "./status.ts";
 /** Largest request body, in bytes. */
 export const MAX_BODY = 8 * 1024 * 1024;
 
+/**
+ * A Turn takes as long as it takes, so idle connections are not cut; and a port belongs to one process, where Elysia
+ * would let a second one share it.
+ */
+const SERVE = { maxRequestBodySize: MAX_BODY, idleTimeout: 0, reusePort: false } as const;
+
 export interface AppOptions {
   readonly invocations: InvocationServices;
   readonly status: StatusServices;
@@ -21,7 +27,7 @@ export function createApp(options: AppOptions) {
   const { agent } = options.invocations;
   // The app looks at its own routes when a request asks for them.
   const self: { app?: AnyElysia } = {};
-  const app = new Elysia({ name: "holdfast", serve: { maxRequestBodySize: MAX_BODY, idleTimeout: 0 } })
+  const app = new Elysia({ name: "holdfast", serve: SERVE })
     .onRequest(({ request }) => guard(request, options.guard))
     .onError(({ error, code, request }) => {
       switch (code) {

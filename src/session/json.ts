@@ -156,7 +156,10 @@ export function findJsonFault(value: unknown): JsonFault | undefined {
       if (Array.isArray(item)) {
         for (let index = 0; index < item.length; index += 1) if (isSuspect(item[index])) next.push(item[index]);
       } else {
-        for (const member of Object.values(item)) if (isSuspect(member)) next.push(member);
+        for (const key in item) {
+          const member: unknown = Reflect.get(item, key);
+          if (isSuspect(member)) next.push(member);
+        }
       }
     }
     level = next;

@@ -2,6 +2,7 @@ import { CorruptError, InvalidEventError, type Place } from "./errors.ts";
 import { type EventDraft, findEventFault, type SessionEvent } from "./events.ts";
 import { findJsonFault, freezeJson, snapshotJson } from "./json.ts";
 import { modernise } from "./legacy.ts";
+import { recognise } from "./recognise.ts";
 import {
   type Delta,
   type DeltaRun,
@@ -145,11 +146,12 @@ function packRun(events: readonly EncodedEvent[], from: number, to: number): Ses
   return { seq: run.seq0, count: texts.length, type: RUN_TYPE_OF[run.kind], time: run.time0, text };
 }
 
-/** A record as it was read: one event or one run, and whether its type is one that nobody here knows. */
+/** A record as it was read and checked. */
 export interface DecodedRecord {
   readonly record: SessionRecord;
+  /** The event, unless the record holds nothing but deltas or a block's start, which no projection looks into. */
   readonly event?: SessionEvent;
-  readonly run?: DeltaRun;
+  /** Whether the type is one that nobody here knows. */
   readonly unknownType: boolean;
 }
 
@@ -158,6 +160,12 @@ export interface DecodedRecord {
  * @throws CorruptError with `expected` and `found`. An unknown event type is no error here.
  */
 export function decodeRecord(text: string, place: Place): DecodedRecord {
+  const recognised = recognise(text);
+  if (recognised !== undefined) return { record: { ...recognised, text }, unknownType: false };
+  return parseRecord(text, place);
+}
+
+function parseRecord(text: string, place: Place): DecodedRecord {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -185,7 +193,6 @@ export function decodeRecord(text: string, place: Place): DecodedRecord {
     }
     return {
       record: { seq: run.seq0, count: run.texts.length, type, time: run.time0, text },
-      run,
       unknownType: false,
     };
   }

@@ -62,6 +62,8 @@ export interface Page<T> {
 export interface StoredSummary {
   readonly id: string;
   readonly headerText: string;
+  /** Why the id or the header cannot be trusted, if so. */
+  readonly problem?: string;
 }
 
 /** A session and its revision, for callers that keep something derived and want to know whether it still holds. */

@@ -3,7 +3,7 @@ import { decodeHeader, type SessionHeader } from "../session/header.ts";
 import { LogView } from "../session/log-view.ts";
 import { SessionProjections } from "../session/projections/index.ts";
 import type { Surface } from "../session/projections/surface.ts";
-import { encodeEvent, packBatch, type DecodedRecord, type SessionRecord } from "../session/records.ts";
+import { type DecodedRecord, encodeEvent, packBatch, type SessionRecord } from "../session/records.ts";
 import { closeInterruptedTurn } from "../session/recovery.ts";
 import type { Revision, StoredSession, TornMarker } from "./backend.ts";
 import { CorruptError, UnsupportedFormatError } from "./errors.ts";
@@ -33,15 +33,12 @@ export interface ColdSession {
  * and feeds the projections; afterwards only the text is kept.
  * @throws CorruptError, UnsupportedFormatError
  */
-export async function readCold(id: string, stored: StoredSession, signal?: AbortSignal): Promise<ColdSession> {
-  const header = decodeHeader(stored.headerText, { sessionId: id });
-  if (header.id !== id) {
-    throw new CorruptError("The stored session header belongs to another session", {
-      expected: `the id ${JSON.stringify(id)}`,
-      found: JSON.stringify(header.id),
-      place: { sessionId: id },
-    });
-  }
+export async function readCold(
+  id: string,
+  stored: StoredSession,
+  signal?: AbortSignal,
+): Promise<ColdSession> {
+  const header = decodeOwnHeader(id, stored.headerText);
   const records: SessionRecord[] = [];
   const projections = new SessionProjections();
   const unknown = new Map<string, number>();
@@ -73,17 +70,30 @@ export async function readCold(id: string, stored: StoredSession, signal?: Abort
   };
 }
 
+/** The stored header of this session. @throws CorruptError, UnsupportedFormatError */
+export function decodeOwnHeader(id: string, text: string): SessionHeader {
+  const header = decodeHeader(text, { sessionId: id });
+  if (header.id === id) return header;
+  throw new CorruptError("The stored session header belongs to another session", {
+    expected: `the id ${JSON.stringify(id)}`,
+    found: JSON.stringify(header.id),
+    place: { sessionId: id },
+  });
+}
+
+/** @throws CorruptError unless the record follows the one before it. */
+export function assertNext(id: string, { seq }: SessionRecord, next: number): void {
+  if (seq === next) return;
+  throw new CorruptError(seq > next ? "Events are missing" : "An event stands twice in the log", {
+    expected: `seq ${next}`,
+    found: `seq ${seq}`,
+    place: { sessionId: id, seq: next },
+  });
+}
+
 function foldRecord(id: string, projections: SessionProjections, decoded: DecodedRecord): void {
   const { record } = decoded;
-  const next = projections.seen;
-  if (record.seq !== next) {
-    const what = record.seq > next ? "Events are missing" : "An event stands twice in the log";
-    throw new CorruptError(what, {
-      expected: `seq ${next}`,
-      found: `seq ${record.seq}`,
-      place: { sessionId: id, seq: next },
-    });
-  }
+  assertNext(id, record, projections.seen);
   const fault = projections.foldDecoded(decoded);
   if (fault === undefined) return;
   throw new CorruptError("A message does not fit the surface of the log", {
@@ -97,10 +107,13 @@ function foldRecord(id: string, projections: SessionProjections, decoded: Decode
 export function assertKnownTypes(id: string, cold: ColdSession): void {
   const [first] = cold.unknownTypes;
   if (first === undefined) return;
-  throw new UnsupportedFormatError(`The log holds an event of the unknown type ${JSON.stringify(first.type)}`, {
-    place: { sessionId: id, seq: first.seq, eventType: first.type },
-    hint: "It was written by another program or a newer version. Use that one to go on; inspecting still works.",
-  });
+  throw new UnsupportedFormatError(
+    `The log holds an event of the unknown type ${JSON.stringify(first.type)}`,
+    {
+      place: { sessionId: id, seq: first.seq, eventType: first.type },
+      hint: "It was written by another program or a newer version. Use that one to go on; inspecting still works.",
+    },
+  );
 }
 
 /** The closed view of a cold session, independent of what becomes of the session later. */

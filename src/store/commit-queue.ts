@@ -29,6 +29,7 @@ interface Item {
   readonly target: CommitTarget;
   readonly events: readonly EncodedEvent[];
   readonly size: number;
+  readonly promise: Promise<void>;
   readonly resolve: () => void;
   readonly reject: (error: HoldfastError) => void;
 }
@@ -50,6 +51,7 @@ export class CommitQueue {
   readonly #maxBytes: number;
   readonly #schedule: (task: () => void, ms: number) => Disposable;
   #queue: Item[] = [];
+  #underWay: readonly Item[] = [];
   #events = 0;
   #bytes = 0;
   #busy = false;
@@ -59,7 +61,6 @@ export class CommitQueue {
   #window: Disposable | undefined;
   #lastFailure: HoldfastError | undefined;
   readonly #waiting: Array<() => void> = [];
-  #idle: PromiseWithResolvers<void> | undefined;
 
   constructor(
     commit: (batches: readonly AppendBatch[]) => Promise<readonly AppendOutcome[]>,
@@ -82,10 +83,11 @@ export class CommitQueue {
     if (this.#closed) return Promise.reject(new ClosedError());
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const size = events.reduce((sum, event) => sum + event.size, 0);
-    this.#queue.push({ target, events, size, resolve, reject });
+    this.#queue.push({ target, events, size, promise, resolve, reject });
     this.#events += events.length;
     this.#bytes += size;
-    if (this.#chunkWindowMs <= 0 || this.#full || events.some(({ delta }) => delta === undefined)) this.#flush();
+    if (this.#chunkWindowMs <= 0 || this.#full || events.some(({ delta }) => delta === undefined))
+      this.#flush();
     else this.#window ??= this.#schedule(() => this.#flush(), this.#chunkWindowMs);
     return promise;
   }
@@ -96,12 +98,12 @@ export class CommitQueue {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Flushes, and resolves when nothing is queued or on its way. */
-  drain(): Promise<void> {
-    if (!this.#busy && this.#queue.length === 0) return Promise.resolve();
+  /** Flushes, and resolves when all that is queued now is durable or lost; what comes later is not waited for. */
+  async drain(): Promise<void> {
+    const items = [...this.#underWay, ...this.#queue];
+    if (items.length === 0) return;
     this.#flush();
-    this.#idle ??= Promise.withResolvers<void>();
-    return this.#idle.promise;
+    await Promise.allSettled(items.map(({ promise }) => promise));
   }
 
   /** Refuses further events and drains. */
@@ -136,12 +138,12 @@ export class CommitQueue {
       this.#window = undefined;
       const items = this.#queue;
       this.#queue = [];
+      this.#underWay = items;
       await this.#commitItems(items);
+      this.#underWay = [];
     }
     this.#due = false;
     this.#busy = false;
-    this.#idle?.resolve();
-    this.#idle = undefined;
   }
 
   async #commitItems(items: readonly Item[]): Promise<void> {
@@ -216,7 +218,9 @@ function groupByTarget(items: readonly Item[]): Map<CommitTarget, Item[]> {
 }
 
 function failed(cause: unknown): StorageFailedError {
-  return new StorageFailedError(`The commit failed: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  return new StorageFailedError(`The commit failed: ${cause instanceof Error ? cause.message : cause}`, {
+    cause,
+  });
 }
 
 function scheduleTimer(task: () => void, ms: number): Disposable {

@@ -1,19 +1,14 @@
 import type { SessionEvent } from "../session/events.ts";
-import { decodeHeader, parseHeader, type SessionHeader } from "../session/header.ts";
+import { parseHeader, type SessionHeader } from "../session/header.ts";
 import { SessionLog } from "../session/log.ts";
 import { SessionProjections } from "../session/projections/index.ts";
-import { encodeEvent, recordEvents } from "../session/records.ts";
+import { encodeEvent } from "../session/records.ts";
 import { Session } from "../session/session.ts";
+import { waitFor } from "../session/wait-for.ts";
 import type { Page, PageRequest, Revision, SnapshotSummary, StorageBackend } from "./backend.ts";
 import { assertKnownTypes, type ColdSession, readCold, toSnapshot } from "./cold-read.ts";
 import { CommitQueue, type CommitQueueOptions } from "./commit-queue.ts";
-import {
-  AlreadyExistsError,
-  ClosedError,
-  HoldfastError,
-  NotFoundError,
-  SessionOpenError,
-} from "./errors.ts";
+import { AlreadyExistsError, ClosedError, HoldfastError, NotFoundError, SessionOpenError } from "./errors.ts";
 import { KeyedMutex } from "./keyed-mutex.ts";
 import type {
   Cancellable,
@@ -23,8 +18,8 @@ import type {
   SessionSummary,
   StoreHealth,
 } from "./persistence.ts";
+import { boundedLimit, boundedPage, eventsFrom, summarise } from "./reading.ts";
 import { SessionEntry } from "./session-entry.ts";
-import { waitFor } from "../session/wait-for.ts";
 
 export interface CoordinatorOptions extends CommitQueueOptions {
   /** Epoch milliseconds. */
@@ -70,12 +65,17 @@ export class PersistenceCoordinator implements SessionPersistence {
   }
 
   async append(id: string, events: readonly SessionEvent[], options: Cancellable = {}): Promise<void> {
+    this.#assertOpen();
     const encoded = events.map(encodeEvent);
     if (encoded.length === 0) return;
-    const entry = await this.#entry(id, options);
-    await waitFor(entry.writable(), options.signal);
-    this.#assertOpen();
-    await waitFor(entry.submit(encoded), options.signal);
+    for (;;) {
+      const entry = await this.#entry(id, options);
+      await waitFor(entry.writable(), options.signal);
+      this.#assertOpen();
+      options.signal?.throwIfAborted();
+      // While this waited the session may have been resumed, closed or deleted: then another entry counts.
+      if (entry === this.#current(id)) return waitFor(entry.submit(encoded), options.signal);
+    }
   }
 
   prepare(id: string, options: Cancellable = {}): Promise<Preparation> {
@@ -137,40 +137,32 @@ export class PersistenceCoordinator implements SessionPersistence {
   ): Promise<readonly SessionEvent[]> {
     this.#assertOpen();
     options.signal?.throwIfAborted();
-    const limit = options.limit ?? DEFAULT_READ_LIMIT;
+    const limit = boundedLimit(options.limit ?? DEFAULT_READ_LIMIT);
     const decoded = await this.#backend.readSuffix(id, fromSeq, limit);
     if (decoded === undefined) {
       if (this.#open.has(id)) return [];
       throw new NotFoundError(id);
     }
-    const events: SessionEvent[] = [];
-    for (const { record } of decoded) {
-      for (const event of recordEvents(record)) {
-        if (event.seq >= fromSeq && events.length < limit) events.push(event);
-      }
-      if (events.length >= limit) break;
-    }
-    return events;
+    return eventsFrom(id, decoded, fromSeq, limit);
   }
 
   async list(request: PageRequest & Cancellable = {}): Promise<Page<SessionSummary>> {
     this.#assertOpen();
     request.signal?.throwIfAborted();
-    const page = await this.#backend.list(request);
-    return { ...page, items: page.items.map(({ id, headerText }) => summarise(id, headerText)) };
+    const page = await this.#backend.list(boundedPage(request));
+    return { ...page, items: page.items.map(summarise) };
   }
 
   async listSnapshots(request: PageRequest & Cancellable = {}): Promise<Page<SnapshotSummary>> {
     this.#assertOpen();
     request.signal?.throwIfAborted();
-    return this.#backend.listSnapshots(request);
+    return this.#backend.listSnapshots(boundedPage(request));
   }
 
   delete(id: string, options: Cancellable = {}): Promise<void> {
     return this.#exclusive(id, options, async () => {
       if (this.#open.has(id)) throw new SessionOpenError(id);
       await this.#settleIdle(id);
-      this.#idle.delete(id);
       if (this.#cold?.header.id === id) this.#cold = undefined;
       if (!(await this.#backend.delete(id))) throw new NotFoundError(id);
     });
@@ -185,7 +177,11 @@ export class PersistenceCoordinator implements SessionPersistence {
       await this.#backend.checkWritable();
       return { backend, writable: true };
     } catch (error) {
-      return { backend, writable: false, problem: error instanceof HoldfastError ? error.code : "storage-failed" };
+      return {
+        backend,
+        writable: false,
+        problem: error instanceof HoldfastError ? error.code : "storage-failed",
+      };
     }
   }
 
@@ -214,18 +210,21 @@ export class PersistenceCoordinator implements SessionPersistence {
     entry.attach(log);
     this.#idle.delete(header.id);
     this.#open.set(header.id, entry);
-    return new Session(log, projections, async () => {
-      if (entry.busy) await this.#queue.drain();
-      if (this.#open.get(header.id) === entry) this.#open.delete(header.id);
+    return new Session(log, projections, () => {
+      entry.close();
+      return this.#mutex.run(header.id, async () => {
+        if (entry.busy) await this.#queue.drain();
+        if (this.#open.get(header.id) === entry) this.#open.delete(header.id);
+      });
     });
   }
 
   /** The entry that appends by id go through; reads a stored session once to learn its end and its surface. */
   async #entry(id: string, options: Cancellable): Promise<SessionEntry> {
-    const known = this.#open.get(id) ?? this.#idle.get(id);
+    const known = this.#current(id);
     if (known !== undefined) return known;
     return this.#exclusive(id, options, async () => {
-      const raced = this.#open.get(id) ?? this.#idle.get(id);
+      const raced = this.#current(id);
       if (raced !== undefined) return raced;
       const cold = await this.#readCold(id, options.signal);
       assertKnownTypes(id, cold);
@@ -241,10 +240,17 @@ export class PersistenceCoordinator implements SessionPersistence {
     });
   }
 
-  /** Lets appends by id finish, and forgets their entry: what follows reads the store. */
+  /** The entry that takes appends to this session now. */
+  #current(id: string): SessionEntry | undefined {
+    const entry = this.#open.get(id) ?? this.#idle.get(id);
+    return entry?.closed === true ? undefined : entry;
+  }
+
+  /** Forgets the entry of appends by id and lets those on their way finish: what follows reads the store. */
   async #settleIdle(id: string): Promise<void> {
-    if (this.#idle.get(id)?.busy) await this.#queue.drain();
+    const entry = this.#idle.get(id);
     this.#idle.delete(id);
+    if (entry?.busy === true) await this.#queue.drain();
   }
 
   async #readCold(id: string, signal?: AbortSignal): Promise<ColdSession> {
@@ -285,23 +291,15 @@ export class PersistenceCoordinator implements SessionPersistence {
   }
 
   #exclusive<T>(id: string, { signal }: Cancellable, task: () => Promise<T>): Promise<T> {
-    return this.#mutex.run(id, async () => {
+    const checked = async () => {
       this.#assertOpen();
       signal?.throwIfAborted();
       return task();
-    });
+    };
+    return this.#mutex.run(id, checked, signal);
   }
 
   #assertOpen(): void {
     if (this.#closing !== undefined) throw new ClosedError();
-  }
-}
-
-function summarise(id: string, headerText: string): SessionSummary {
-  try {
-    return { id, header: decodeHeader(headerText, { sessionId: id }) };
-  } catch (error) {
-    if (error instanceof HoldfastError) return { id, problem: error.message };
-    throw error;
   }
 }

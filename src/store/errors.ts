@@ -79,7 +79,9 @@ export class LockedError extends HoldfastError {
 
   constructor(path: string, holder: LockHolder | undefined) {
     const who =
-      holder === undefined ? "another process" : `process ${holder.pid}, which started at ${holder.startedAt}`;
+      holder === undefined
+        ? "another process"
+        : `process ${holder.pid}, which started at ${holder.startedAt}`;
     super(`The store is in use by ${who}`, {
       place: { path },
       hint: "Stop that process, or use another store. The lock is freed the moment its process ends.",
@@ -114,12 +116,12 @@ export class StorageFailedError extends HoldfastError {
   }
 }
 
-/** The store was closed. */
+/** The store, or the session that was written to, was closed. */
 export class ClosedError extends HoldfastError {
   readonly code = "closed";
 
-  constructor() {
-    super("The store is closed", { hint: "Open it again; what was acknowledged is in it." });
+  constructor(what: "store" | "session" = "store") {
+    super(`The ${what} is closed`, { hint: "Open it again; what was acknowledged is in it." });
   }
 }
 
@@ -145,6 +147,16 @@ export const STORE_ERROR_TABLE = {
 const FULL_CODES = new Set(["ENOSPC", "EDQUOT", "SQLITE_FULL"]);
 const CORRUPT_CODES = new Set(["SQLITE_CORRUPT", "SQLITE_NOTADB"]);
 
+const HINTS: Readonly<Record<string, string>> = {
+  ENOTDIR: "A part of the path is a file, not a folder. Name another path.",
+  EEXIST: "A part of the path is a file, not a folder. Name another path.",
+  EACCES: "This user may not use the path. Change its permissions, or name another path.",
+  EPERM: "This user may not use the path. Change its permissions, or name another path.",
+  EROFS: "The file system is read-only. Name a path on another one.",
+  SQLITE_READONLY: "The file cannot be written. Change its permissions, or name another path.",
+  SQLITE_CANTOPEN: "The file or its folder cannot be opened. Check the permissions of both.",
+};
+
 /** Code of a system or SQLite error, such as `ENOSPC` or `SQLITE_FULL`. */
 export function errorCode(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
@@ -158,8 +170,18 @@ export function toStorageError(error: unknown, what: string, place: Place): Hold
   const message = error instanceof Error ? error.message : String(error);
   if (code !== undefined && FULL_CODES.has(code)) return new StorageFullError(place, error);
   if (code !== undefined && [...CORRUPT_CODES].some((known) => code.startsWith(known))) {
-    return new CorruptError(what, { expected: "a sound SQLite database", found: message, place, cause: error });
+    return new CorruptError(what, {
+      expected: "a sound SQLite database",
+      found: message,
+      place,
+      cause: error,
+    });
   }
   const detail = code === undefined || message.includes(code) ? message : `${message} (${code})`;
-  return new StorageFailedError(`${what}: ${detail}`, { place, cause: error });
+  const hint = code === undefined ? undefined : HINTS[code];
+  return new StorageFailedError(`${what}: ${detail}`, {
+    place,
+    cause: error,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }

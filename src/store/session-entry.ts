@@ -6,7 +6,7 @@ import { Surface } from "../session/projections/surface.ts";
 import type { EncodedEvent, SessionRecord } from "../session/records.ts";
 import type { Revision } from "./backend.ts";
 import type { CommitQueue, CommitTarget } from "./commit-queue.ts";
-import { type HoldfastError, InvalidEventError, SequenceConflictError } from "./errors.ts";
+import { ClosedError, type HoldfastError, InvalidEventError, SequenceConflictError } from "./errors.ts";
 
 /**
  * The writing state of one session: how far the store is, how far what is on its way will bring it, and the surface at
@@ -23,9 +23,16 @@ export class SessionEntry implements EventSink, CommitTarget {
   #surface: Surface;
   #revision: Revision | undefined;
   #inFlight = 0;
+  #closed = false;
   #log: SessionLog | undefined;
 
-  private constructor(id: string, queue: CommitQueue, header: string | undefined, nextSeq: number, surface: Surface) {
+  private constructor(
+    id: string,
+    queue: CommitQueue,
+    header: string | undefined,
+    nextSeq: number,
+    surface: Surface,
+  ) {
     this.id = id;
     this.#queue = queue;
     this.#pendingHeader = header;
@@ -41,7 +48,13 @@ export class SessionEntry implements EventSink, CommitTarget {
   }
 
   /** A stored session with `nextSeq` events and this surface. */
-  static stored(id: string, queue: CommitQueue, nextSeq: number, surface: Surface, revision: Revision): SessionEntry {
+  static stored(
+    id: string,
+    queue: CommitQueue,
+    nextSeq: number,
+    surface: Surface,
+    revision: Revision,
+  ): SessionEntry {
     const entry = new SessionEntry(id, queue, undefined, nextSeq, surface.clone());
     entry.#revision = revision;
     return entry;
@@ -73,6 +86,11 @@ export class SessionEntry implements EventSink, CommitTarget {
     return this.#inFlight > 0;
   }
 
+  /** Whether this entry takes no more events; what is on its way still gets its answer. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   /** The open log of this session, which gets what is committed. */
   get log(): SessionLog | undefined {
     return this.#log;
@@ -82,12 +100,17 @@ export class SessionEntry implements EventSink, CommitTarget {
     this.#log = log;
   }
 
+  close(): void {
+    this.#closed = true;
+  }
+
   writable(): Promise<void> {
     return this.#queue.writable();
   }
 
   /** Checks the events against the log's end and its surface, then queues them. Nothing changes when a check fails. */
   async submit(events: readonly EncodedEvent[]): Promise<void> {
+    if (this.#closed) throw new ClosedError("session");
     this.#stage(events);
     this.#inFlight += 1;
     try {
@@ -112,7 +135,9 @@ export class SessionEntry implements EventSink, CommitTarget {
   }
 
   #stage(events: readonly EncodedEvent[]): void {
-    const replaces = events.some(({ event }) => event.surfaceOp !== undefined && event.surfaceOp !== "append");
+    const replaces = events.some(
+      ({ event }) => event.surfaceOp !== undefined && event.surfaceOp !== "append",
+    );
     const surface = replaces ? this.#surface.clone() : this.#surface;
     let seq = this.#nextSeq;
     for (const { event } of events) {
@@ -130,7 +155,8 @@ export class SessionEntry implements EventSink, CommitTarget {
   #check(surface: Surface, event: SessionEvent): void {
     const place = { sessionId: this.id, seq: event.seq, eventType: event.type, field: "surfaceOp" };
     const fault = surface.findFault(event);
-    if (fault !== undefined) throw new InvalidEventError(`The message does not fit the surface: ${fault}`, place);
+    if (fault !== undefined)
+      throw new InvalidEventError(`The message does not fit the surface: ${fault}`, place);
     const split = surface.findSplitPair(event);
     if (split !== undefined) throw new InvalidEventError(`The replacement would leave ${split}`, place);
   }

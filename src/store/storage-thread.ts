@@ -37,6 +37,12 @@ export async function startStorageThread(spec: WriterSpec): Promise<StorageClien
   }
 }
 
+/** In the executable the worker is an entry point of its own, named after its source below the bundle's root. */
+function workerLocation(): string {
+  const isCompiled = import.meta.url.includes("/$bunfs/") || import.meta.url.includes("/~BUN/");
+  return new URL(isCompiled ? "./store/storage-worker.js" : "./storage-worker.ts", import.meta.url).href;
+}
+
 class StorageThread implements StorageClient {
   readonly #worker: Worker;
   readonly #calls = new Map<number, PromiseWithResolvers<unknown>>();
@@ -45,7 +51,7 @@ class StorageThread implements StorageClient {
   #closing: Promise<void> | undefined;
 
   constructor() {
-    this.#worker = new Worker(new URL("./storage-worker.ts", import.meta.url).href);
+    this.#worker = new Worker(workerLocation());
     this.#worker.onmessage = ({ data }: MessageEvent<unknown>) => this.#settle(data);
     this.#worker.onerror = (event) => this.#die(event.message);
     this.#worker.addEventListener("close", () => this.#die("it ended"));

@@ -1,6 +1,8 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
 import { errorCode, LockedError, type LockHolder, lockHolderSchema, toStorageError } from "./errors.ts";
+import beginExclusive from "./sql/begin-exclusive.sql" with { type: "text" };
+import setJournalModeMemory from "./sql/set-journal-mode-memory.sql" with { type: "text" };
 
 /*
  * One writer a store. The lock is an exclusive SQLite transaction on a small file beside the store: an operating-system
@@ -8,8 +10,11 @@ import { errorCode, LockedError, type LockHolder, lockHolderSchema, toStorageErr
  * file for people; that file is never what decides (a reused pid cannot look alive).
  */
 
-/** Locks held by this process. POSIX locks are per process, so a second one of ours would not be refused by the system. */
-const held = new Map<string, LockHolder>();
+/**
+ * Locks held by this process. POSIX locks are per process, so a second one of ours would not be refused by the system.
+ * Keeps the connections alive: one that was garbage-collected would have lost its lock.
+ */
+const held = new Map<string, { readonly holder: LockHolder; readonly database: Database }>();
 
 /** A lock that is held until disposed. */
 export interface WriterLock extends Disposable {
@@ -34,7 +39,7 @@ export function isHeldHere(path: string): boolean {
  */
 export function acquireWriterLock(path: string, holder: LockHolder = thisProcess()): WriterLock {
   const mine = held.get(path);
-  if (mine !== undefined) throw new LockedError(path, mine);
+  if (mine !== undefined) throw new LockedError(path, mine.holder);
   const lockPath = `${path}.lock`;
   const ownerPath = `${path}.owner`;
   let database: Database | undefined;
@@ -42,22 +47,24 @@ export function acquireWriterLock(path: string, holder: LockHolder = thisProcess
     // SQLite would make the file readable for everyone.
     closeSync(openSync(lockPath, "a", 0o600));
     database = new Database(lockPath, { readwrite: true, create: true });
-    database.run("BEGIN EXCLUSIVE");
+    database.run(setJournalModeMemory);
+    database.run(beginExclusive);
     writeOwner(ownerPath, holder);
   } catch (error) {
     database?.close();
-    if (errorCode(error)?.startsWith("SQLITE_BUSY") === true) throw new LockedError(path, readOwner(ownerPath));
+    if (errorCode(error)?.startsWith("SQLITE_BUSY") === true)
+      throw new LockedError(path, readOwner(ownerPath));
     throw toStorageError(error, "The store could not be locked", { path: lockPath });
   }
-  held.set(path, holder);
-  const lock = database;
+  const lock = { holder, database };
+  held.set(path, lock);
   return {
     holder,
     [Symbol.dispose]: () => {
-      if (held.get(path) !== holder) return;
+      if (held.get(path) !== lock) return;
       rmSync(ownerPath, { force: true });
       held.delete(path);
-      lock.close();
+      lock.database.close();
     },
   };
 }

@@ -6,10 +6,12 @@ import { expectHistory } from "./model.ts";
 import type { Rig } from "./rig.ts";
 
 const AT = { turn: 1, step: 1 };
-const DRAFTS: readonly EventDraft[] = [userMessage("a"), textDelta(AT, "b"), userMessage("c")].map((draft, k) => ({
-  ...draft,
-  time: k,
-}));
+const DRAFTS: readonly EventDraft[] = [userMessage("a"), textDelta(AT, "b"), userMessage("c")].map(
+  (draft, k) => ({
+    ...draft,
+    time: k,
+  }),
+);
 const EVENTS = toEvents(DRAFTS);
 
 function at(seq: number): SessionEvent {

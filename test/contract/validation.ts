@@ -47,9 +47,10 @@ const NOT_JSON: ReadonlyArray<readonly [string, () => unknown]> = [
   ["a cycle", cyclic],
   [
     "an exotic prototype",
-    () => new (class Point {
-      readonly x = 1;
-    })(),
+    () =>
+      new (class Point {
+        readonly x = 1;
+      })(),
   ],
   ["endless nesting", () => JSON.parse(`${"[".repeat(100_000)}${"]".repeat(100_000)}`)],
 ];

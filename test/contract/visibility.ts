@@ -80,7 +80,8 @@ export function visibility({ rigged, capabilities }: Contract): void {
         const session = await rig.create("s");
         const answered = Promise.withResolvers<SessionEvent>();
         using _ = session.log.observe((log) => {
-          if (log.length === 1) session.log.append(userMessage("answer")).then(answered.resolve, answered.reject);
+          if (log.length === 1)
+            session.log.append(userMessage("answer")).then(answered.resolve, answered.reject);
         });
         await session.log.append(userMessage("question"));
         expect((await answered.promise).seq).toBe(1);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { DATA_SCHEMAS } from "../../src/session/event-schemas.ts";
+import type { DATA_SCHEMAS } from "../../src/session/event-schemas.ts";
 import { type EventFault, findEventFault, isStrictType } from "../../src/session/events.ts";
 import { OPAQUE_TYPES } from "../../src/session/opaque-types.ts";
 import { allEventDrafts, toEvents } from "../fixtures/arbitraries.ts";
@@ -72,26 +72,36 @@ const CHUNK_REQUIRED: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe("each strict type", () => {
-  test.each(Object.keys(REQUIRED))("%s is accepted in all its forms, also with unknown extra keys", (type) => {
-    const samples = EVENTS.filter((event) => event.type === type);
-    expect(samples.length).toBeGreaterThan(0);
-    for (const event of samples) {
-      expect(findEventFault(event)).toBeUndefined();
-      expect(findEventFault(edited(event, ["data", "later"], { set: { x: [1] } }))).toBeUndefined();
-    }
-  });
+  test.each(Object.keys(REQUIRED))(
+    "%s is accepted in all its forms, also with unknown extra keys",
+    (type) => {
+      const samples = EVENTS.filter((event) => event.type === type);
+      expect(samples.length).toBeGreaterThan(0);
+      for (const event of samples) {
+        expect(findEventFault(event)).toBeUndefined();
+        expect(findEventFault(edited(event, ["data", "later"], { set: { x: [1] } }))).toBeUndefined();
+      }
+    },
+  );
 
-  test.each(Object.entries(REQUIRED))("%s is refused where a required key is missing or mistyped", (type, keys) => {
-    for (const event of EVENTS.filter((sample) => sample.type === type)) {
-      for (const key of keys) refusesWithout(event, ["data", ...key.split(".")]);
-    }
-  });
+  test.each(Object.entries(REQUIRED))(
+    "%s is refused where a required key is missing or mistyped",
+    (type, keys) => {
+      for (const event of EVENTS.filter((sample) => sample.type === type)) {
+        for (const key of keys) refusesWithout(event, ["data", ...key.split(".")]);
+      }
+    },
+  );
 
-  test.each(Object.entries(CHUNK_REQUIRED))("a %s chunk is refused where a required key is missing or mistyped", (kind, keys) => {
-    const samples = EVENTS.filter((event) => get(event, ["data", "chunk", "type"]) === kind);
-    expect(samples.length).toBeGreaterThan(0);
-    for (const event of samples) for (const key of keys) refusesWithout(event, ["data", "chunk", ...key.split(".")]);
-  });
+  test.each(Object.entries(CHUNK_REQUIRED))(
+    "a %s chunk is refused where a required key is missing or mistyped",
+    (kind, keys) => {
+      const samples = EVENTS.filter((event) => get(event, ["data", "chunk", "type"]) === kind);
+      expect(samples.length).toBeGreaterThan(0);
+      for (const event of samples)
+        for (const key of keys) refusesWithout(event, ["data", "chunk", ...key.split(".")]);
+    },
+  );
 
   test.each([
     ["turn/start", "turn", -1],
@@ -142,7 +152,9 @@ describe("a tool result", () => {
   });
 
   test("has a block for the call that its source names", () => {
-    const fault = findEventFault(edited(event, ["data", "message", "content", 0, "toolCallId"], { set: "other" }));
+    const fault = findEventFault(
+      edited(event, ["data", "message", "content", 0, "toolCallId"], { set: "other" }),
+    );
     expect(fault).toEqual({
       kind: "malformed",
       field: "data.message.content[0].toolCallId",
@@ -225,8 +237,14 @@ describe("surface operations and sources", () => {
     expect(findEventFault(at(9, []))).toBeUndefined();
     expect(findEventFault(at(9, [8, 0, 3]))).toBeUndefined();
     expect(findEventFault(at(9, [0, 9]))).toMatchObject({ field: "sourceEventSeqs[1]", found: "9" });
-    expect(findEventFault(at(9, [10]))).toMatchObject({ field: "sourceEventSeqs[0]", expected: "a seq before 9" });
-    expect(findEventFault(at(9, [3, 1, 3]))).toMatchObject({ field: "sourceEventSeqs", found: "a repeated seq" });
+    expect(findEventFault(at(9, [10]))).toMatchObject({
+      field: "sourceEventSeqs[0]",
+      expected: "a seq before 9",
+    });
+    expect(findEventFault(at(9, [3, 1, 3]))).toMatchObject({
+      field: "sourceEventSeqs",
+      found: "a repeated seq",
+    });
     expect(findEventFault(at(9, [4, 4]))).toMatchObject({ field: "sourceEventSeqs" });
     expect(fieldOf(findEventFault(at(9, [-1])))).toBe("sourceEventSeqs[0]");
     expect(fieldOf(findEventFault(at(9, 3)))).toBe("sourceEventSeqs");
@@ -234,7 +252,13 @@ describe("surface operations and sources", () => {
 });
 
 describe("other types", () => {
-  const event = (type: string, ignorable?: boolean) => ({ type, seq: 0, time: 0, data: [1], ...(ignorable === undefined ? {} : { ignorable }) });
+  const event = (type: string, ignorable?: boolean) => ({
+    type,
+    seq: 0,
+    time: 0,
+    data: [1],
+    ...(ignorable === undefined ? {} : { ignorable }),
+  });
 
   test.each([...OPAQUE_TYPES])("%s of the table is taken with any data", (entry) => {
     expect(findEventFault(event(entry.replace("*", "-any")))).toBeUndefined();

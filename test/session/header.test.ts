@@ -101,12 +101,20 @@ describe("a malformed header is corrupt", () => {
     );
   });
 
-  test.each(["", "null", "7", '"text"', "[]", '{"version":0', '{"version":0,"id":"a","createdAt":0}}', "\u0000\u0000"])(
-    "when the text is %j",
-    (text) => {
-      expect(() => decodeHeader(text, PLACE)).toThrow(expect.objectContaining({ code: "corrupt", place: PLACE }));
-    },
-  );
+  test.each([
+    "",
+    "null",
+    "7",
+    '"text"',
+    "[]",
+    '{"version":0',
+    '{"version":0,"id":"a","createdAt":0}}',
+    "\u0000\u0000",
+  ])("when the text is %j", (text) => {
+    expect(() => decodeHeader(text, PLACE)).toThrow(
+      expect.objectContaining({ code: "corrupt", place: PLACE }),
+    );
+  });
 
   test("when it holds a number that is infinite, or 100,000 levels", () => {
     for (const extra of ["1e999", "[".repeat(100_000) + "]".repeat(100_000)]) {

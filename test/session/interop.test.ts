@@ -20,7 +20,14 @@ const MANIFEST = new URL("manifest-raw.json", ROOT);
 const read = z.looseObject({ closers: z.array(z.unknown()), messagesSha256: z.string().optional() });
 const manifestSchema = z.object({
   sessions: z.array(
-    read.extend({ id: z.string(), file: z.string(), header: z.unknown(), events: z.number(), eventsSha256: z.string(), messages: z.number() }),
+    read.extend({
+      id: z.string(),
+      file: z.string(),
+      header: z.unknown(),
+      events: z.number(),
+      eventsSha256: z.string(),
+      messages: z.number(),
+    }),
   ),
   refused: z.array(z.object({ id: z.string(), file: z.string() })),
   cuts: z.array(
@@ -73,7 +80,9 @@ function sha256(text: string): string {
 
 /** Closers with their texts blanked, as the manifest has them: the wording is each program's own. */
 function blanked(closers: readonly unknown[]): unknown {
-  return JSON.parse(JSON.stringify(closers, (key, value: unknown) => (key === "text" ? "<own wording>" : value)));
+  return JSON.parse(
+    JSON.stringify(closers, (key, value: unknown) => (key === "text" ? "<own wording>" : value)),
+  );
 }
 
 /** dsh's events also hold the ids that it gives to messages of older logs; ours get them in the history. */
@@ -97,23 +106,28 @@ describe("a log that dsh reads", () => {
     expect(sha256(events.map((event) => JSON.stringify(event)).join("\n"))).toBe(expected.eventsSha256);
     expect(blanked(log.closers)).toEqual(blanked(expected.closers));
     expect(log.messages.length).toBe(expected.messages);
-    if (expected.messagesSha256 !== undefined) expect(sha256(JSON.stringify(log.messages))).toBe(expected.messagesSha256);
+    if (expected.messagesSha256 !== undefined)
+      expect(sha256(JSON.stringify(log.messages))).toBe(expected.messagesSha256);
   });
 });
 
 describe("a log that was cut", () => {
-  test.each(manifest.cuts)("$id after $length bytes: events, closers and history are the same", (expected) => {
-    const file = manifest.sessions.find(({ id }) => id === expected.id)?.file ?? "";
-    const lines = linesOf(file, expected.length);
-    if ("error" in expected) {
-      expect(lines).toEqual([]);
-      return;
-    }
-    const log = open(lines);
-    expect(log.stored.length).toBe(expected.stored);
-    expect(blanked(log.closers)).toEqual(blanked(expected.closers));
-    if (expected.messagesSha256 !== undefined) expect(sha256(JSON.stringify(log.messages))).toBe(expected.messagesSha256);
-  });
+  test.each(manifest.cuts)(
+    "$id after $length bytes: events, closers and history are the same",
+    (expected) => {
+      const file = manifest.sessions.find(({ id }) => id === expected.id)?.file ?? "";
+      const lines = linesOf(file, expected.length);
+      if ("error" in expected) {
+        expect(lines).toEqual([]);
+        return;
+      }
+      const log = open(lines);
+      expect(log.stored.length).toBe(expected.stored);
+      expect(blanked(log.closers)).toEqual(blanked(expected.closers));
+      if (expected.messagesSha256 !== undefined)
+        expect(sha256(JSON.stringify(log.messages))).toBe(expected.messagesSha256);
+    },
+  );
 });
 
 describe("a log that dsh refuses", () => {

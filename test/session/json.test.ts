@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { NotSerialisableError } from "../../src/session/errors.ts";
-import { findJsonFault, formatPath, freezeJson, MAX_JSON_DEPTH, snapshotJson } from "../../src/session/json.ts";
+import {
+  findJsonFault,
+  formatPath,
+  freezeJson,
+  MAX_JSON_DEPTH,
+  snapshotJson,
+} from "../../src/session/json.ts";
 import { decodeRecord, encodeDraft } from "../../src/session/records.ts";
 import { jsonObject, jsonValue } from "../fixtures/arbitraries.ts";
 
@@ -84,7 +90,11 @@ describe("values that JSON cannot keep are refused", () => {
 
   test("an object that stands twice in a value is no cycle", () => {
     const shared = { a: 1 };
-    expect(snapshotJson([shared, shared, { shared }], {})).toEqual([{ a: 1 }, { a: 1 }, { shared: { a: 1 } }]);
+    expect(snapshotJson([shared, shared, { shared }], {})).toEqual([
+      { a: 1 },
+      { a: 1 },
+      { shared: { a: 1 } },
+    ]);
   });
 
   test("a draft is refused with its type, seq and the path inside the event", () => {
@@ -122,12 +132,15 @@ describe("nesting", () => {
     );
   });
 
-  test.each(["text-chunks", "user/message", "assistant/chunk"])("100,000 levels in a %s record are refused", (type) => {
-    const deep = "[".repeat(LEVELS) + "]".repeat(LEVELS);
-    const key = type === "text-chunks" ? "0" : "";
-    const text = `{"type":"${type}","seq${key}":0,"time${key}":1,"data":${deep}}`;
-    expect(() => decodeRecord(text, {})).toThrow(expect.objectContaining({ code: "corrupt" }));
-  });
+  test.each(["text-chunks", "user/message", "assistant/chunk"])(
+    "100,000 levels in a %s record are refused",
+    (type) => {
+      const deep = "[".repeat(LEVELS) + "]".repeat(LEVELS);
+      const key = type === "text-chunks" ? "0" : "";
+      const text = `{"type":"${type}","seq${key}":0,"time${key}":1,"data":${deep}}`;
+      expect(() => decodeRecord(text, {})).toThrow(expect.objectContaining({ code: "corrupt" }));
+    },
+  );
 
   test("the deepest event that may be written may also be read", () => {
     const draft = { type: "session/title" as const, data: nest(MAX_JSON_DEPTH - 1, (inner) => [inner]) };
@@ -200,7 +213,7 @@ describe("a snapshot", () => {
 
 describe("parsed JSON", () => {
   test.each([
-    ["1e999", "", '1e999'],
+    ["1e999", "", "1e999"],
     ["-1e999 in a list", "[1]", "[0,-1e999]"],
     ["1e999 under an odd key", '["a b"].c[0]', '{"a b":{"c":[1e999]}}'],
   ])("%s is a fault with its path", (_name, path, text) => {
@@ -208,7 +221,9 @@ describe("parsed JSON", () => {
   });
 
   test("without such a number and not too deep has no fault", () => {
-    fc.assert(fc.property(jsonValue(), (value) => findJsonFault(JSON.parse(JSON.stringify(value))) === undefined));
+    fc.assert(
+      fc.property(jsonValue(), (value) => findJsonFault(JSON.parse(JSON.stringify(value))) === undefined),
+    );
   });
 
   test("is frozen at all levels in place", () => {

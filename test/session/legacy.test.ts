@@ -24,7 +24,10 @@ describe("older shapes of version 0 are read as today's", () => {
 
   test.each([
     ["with its members beside the Turn", { turn: 2, content: TEXT, source: { kind: "user" } }],
-    ["with a message inside", { turn: 2, message: { role: "user", content: TEXT, source: { kind: "user" } } }],
+    [
+      "with a message inside",
+      { turn: 2, message: { role: "user", content: TEXT, source: { kind: "user" } } },
+    ],
   ])("a steering message %s is a user message", (_name, data) => {
     const decoded = decodeRecord(line(0, "steering/message", data, "append"), {});
     expect(decoded.unknownType).toBe(false);
@@ -38,7 +41,9 @@ describe("older shapes of version 0 are read as today's", () => {
   test("an assistant message with its provenance beside the content", () => {
     const provenance = { provider: "p", model: "m" };
     const usage = { inputTokens: 1, outputTokens: 2 };
-    expect(read("assistant/message", { turn: 1, step: 2, content: TEXT, provenance, usage }, "append")?.data).toEqual({
+    expect(
+      read("assistant/message", { turn: 1, step: 2, content: TEXT, provenance, usage }, "append")?.data,
+    ).toEqual({
       turn: 1,
       step: 2,
       usage,
@@ -60,7 +65,10 @@ describe("older shapes of version 0 are read as today's", () => {
   });
 
   test("a Turn's start drops its trigger", () => {
-    expect(read("turn/start", { turn: 1, trigger: { kind: "message" }, later: 1 })?.data).toEqual({ turn: 1, later: 1 });
+    expect(read("turn/start", { turn: 1, trigger: { kind: "message" }, later: 1 })?.data).toEqual({
+      turn: 1,
+      later: 1,
+    });
   });
 
   test.each([
@@ -135,6 +143,10 @@ describe("messages of older logs in the model's history", () => {
     ];
     const log = new LogView(texts.map((text) => decodeRecord(text, {}).record));
     const messages = new SessionProjections().catchUp(log).messages(log, "s");
-    expect(messages.map(({ id }) => id)).toEqual(["legacy-message:s:0", "legacy-message:s:1", "legacy-message:s:2"]);
+    expect(messages.map(({ id }) => id)).toEqual([
+      "legacy-message:s:0",
+      "legacy-message:s:1",
+      "legacy-message:s:2",
+    ]);
   });
 });

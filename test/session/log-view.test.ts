@@ -27,7 +27,8 @@ describe("a view agrees with a plain list of events", () => {
         expect(view.slice(from, to)).toEqual(part);
         expect([...view.texts(from, to)]).toEqual(part.map((event) => JSON.stringify(event)));
         const covered = new Set<number>();
-        for (const { seq, count } of view.records(from, to)) for (let k = 0; k < count; k += 1) covered.add(seq + k);
+        for (const { seq, count } of view.records(from, to))
+          for (let k = 0; k < count; k += 1) covered.add(seq + k);
         expect(part.every(({ seq }) => covered.has(seq))).toBe(true);
       }),
       { numRuns: 150 },
@@ -59,7 +60,13 @@ describe("a view", () => {
 
   test("of nothing is empty", () => {
     const view = new LogView([]);
-    expect([view.length, view.recordCount, [...view], view.slice(), [...view.texts()]]).toEqual([0, 0, [], [], []]);
+    expect([view.length, view.recordCount, [...view], view.slice(), [...view.texts()]]).toEqual([
+      0,
+      0,
+      [],
+      [],
+      [],
+    ]);
   });
 
   test("gives events that are frozen at all levels", () => {

@@ -1,84 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { EventDraft } from "../../src/session/events.ts";
-import { type EventSink, SessionLog } from "../../src/session/log.ts";
-import { type EncodedEvent, packBatch } from "../../src/session/records.ts";
 import { arbitrarySession, batchSizes, inBatches, toEvents } from "../fixtures/arbitraries.ts";
 import { textDelta, turnEnd, turnStart, userMessage } from "../fixtures/event-drafts.ts";
+import { HeldSink, NOW, state } from "../fixtures/held-sink.ts";
 import { viewOf } from "../fixtures/logs.ts";
 
 const AT = { turn: 1, step: 1 };
-const NOW = 1_000;
 const DISK_FULL = new Error("the disk is full");
-
-/** A store in memory whose commits happen when the test says so. */
-class HeldSink implements EventSink {
-  generation = 0;
-  nextSeq = 0;
-  #durable = 0;
-  #waiting: Array<{ events: readonly EncodedEvent[]; settle: PromiseWithResolvers<void> }> = [];
-  readonly #room = Promise.withResolvers<void>();
-  readonly log: SessionLog = new SessionLog({ version: 0, id: "s", createdAt: 0 }, [], this, () => NOW);
-
-  constructor(full = false) {
-    if (!full) this.makeRoom();
-  }
-
-  submit(events: readonly EncodedEvent[]): Promise<void> {
-    for (const { event } of events) {
-      expect(event.seq).toBe(this.nextSeq);
-      this.nextSeq += 1;
-    }
-    const settle = Promise.withResolvers<void>();
-    this.#waiting.push({ events, settle });
-    return settle.promise;
-  }
-
-  writable(): Promise<void> {
-    return this.#room.promise;
-  }
-
-  makeRoom(): void {
-    this.#room.resolve();
-  }
-
-  /** Makes all that waits durable in one commit. */
-  commit(): void {
-    const waiting = this.#waiting.splice(0);
-    const events = waiting.flatMap((item) => item.events);
-    this.#durable += events.length;
-    this.log.publish(packBatch(events));
-    for (const { settle } of waiting) settle.resolve();
-  }
-
-  /** Loses all that waits. */
-  fail(error: Error): void {
-    this.generation += 1;
-    this.nextSeq = this.#durable;
-    for (const { settle } of this.#waiting.splice(0)) settle.reject(error);
-  }
-}
-
-/** Everything that can run without a further commit has run. */
-function drained(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
-/** How a promise stands once everything that can run has run. */
-async function state(promise: Promise<unknown>): Promise<string> {
-  let now = "pending";
-  promise.then(
-    () => (now = "resolved"),
-    () => (now = "rejected"),
-  );
-  await drained();
-  return now;
-}
-
-async function afterMicrotasks(turns: number, action: () => void): Promise<void> {
-  for (let turn = 0; turn < turns; turn += 1) await undefined;
-  action();
-}
 
 describe("commit before visible", () => {
   test("an event whose commit is held is nowhere to be seen", async () => {
@@ -126,7 +55,9 @@ describe("commit before visible", () => {
     await Promise.all([
       expect(sink.log.append(bad)).rejects.toMatchObject({ code: "invalid-event" }),
       expect(sink.log.appendAll([turnStart(1), bad])).rejects.toMatchObject({ code: "invalid-event" }),
-      expect(sink.log.append({ type: "session/title", data: 1n })).rejects.toMatchObject({ code: "not-serialisable" }),
+      expect(sink.log.append({ type: "session/title", data: 1n })).rejects.toMatchObject({
+        code: "not-serialisable",
+      }),
     ]);
     expect(sink.nextSeq).toBe(0);
   });
@@ -140,12 +71,17 @@ describe("a failed commit", () => {
     await first;
     const lost = [sink.log.append(userMessage("lost 1")), sink.log.append(userMessage("lost 2"))];
     sink.fail(DISK_FULL);
-    expect(await Promise.allSettled(lost)).toEqual(lost.map(() => ({ status: "rejected", reason: DISK_FULL })));
+    expect(await Promise.allSettled(lost)).toEqual(
+      lost.map(() => ({ status: "rejected", reason: DISK_FULL })),
+    );
     expect(sink.log.length).toBe(1);
     const next = sink.log.append(userMessage("next"));
     sink.commit();
     expect((await next).seq).toBe(1);
-    expect(sink.log.slice().map(({ data }) => data)).toMatchObject([{ id: "user-kept" }, { id: "user-next" }]);
+    expect(sink.log.slice().map(({ data }) => data)).toMatchObject([
+      { id: "user-kept" },
+      { id: "user-next" },
+    ]);
   });
 
   test("is not shown to observers", async () => {
@@ -189,7 +125,9 @@ describe("observers", () => {
   test("are told after each commit where the new events start, until they are disposed", async () => {
     const sink = new HeldSink();
     const seen: unknown[] = [];
-    const handle = sink.log.observe((log, from) => void seen.push([from, log.slice(from).map(({ seq }) => seq)]));
+    const handle = sink.log.observe(
+      (log, from) => void seen.push([from, log.slice(from).map(({ seq }) => seq)]),
+    );
     const both = [sink.log.append(turnStart(1)), sink.log.append(userMessage("a"))];
     sink.commit();
     const third = sink.log.append(userMessage("b"));
@@ -228,7 +166,9 @@ describe("a snapshot", () => {
 
 describe("a seed from another log", () => {
   test("is one commit: the other's texts unchanged, then the mark of its end", async () => {
-    const parent = viewOf(toEvents([turnStart(1), ...["a", "b", "c"].map((text) => textDelta(AT, text)), turnEnd(1)], 50));
+    const parent = viewOf(
+      toEvents([turnStart(1), ...["a", "b", "c"].map((text) => textDelta(AT, text)), turnEnd(1)], 50),
+    );
     const sink = new HeldSink();
     const seeded = sink.log.appendSeed(parent, parent.length);
     expect(sink.log.length).toBe(0);
@@ -236,93 +176,11 @@ describe("a seed from another log", () => {
     await seeded;
     expect([...sink.log.texts(0, parent.length)]).toEqual([...parent.texts()]);
     expect(sink.log.recordCount).toBe(parent.recordCount + 1);
-    expect(sink.log.at(parent.length)).toMatchObject({ type: "session/end-seed", seq: 5, time: 54, data: {} });
-  });
-});
-
-describe("a writer", () => {
-  test("hands events over without waiting for each, and flush waits for all", async () => {
-    const sink = new HeldSink();
-    const writer = sink.log.writer();
-    for (const text of ["a", "b", "c"]) await writer.push(textDelta(AT, text));
-    expect([writer.nextSeq, sink.log.length]).toEqual([3, 0]);
-    const flush = writer.flush();
-    expect(await state(flush)).toBe("pending");
-    sink.commit();
-    await flush;
-    expect(sink.log.length).toBe(3);
-  });
-
-  test("waits while the queue has no room", async () => {
-    const sink = new HeldSink(true);
-    const push = sink.log.writer().push(textDelta(AT, "a"));
-    expect(await state(push)).toBe("pending");
-    sink.makeRoom();
-    expect(await state(push)).toBe("resolved");
-  });
-
-  test("append gives the durable event", async () => {
-    const sink = new HeldSink();
-    const append = sink.log.writer().append(userMessage("a"));
-    expect(await state(append)).toBe("pending");
-    sink.commit();
-    expect((await append).seq).toBe(0);
-  });
-
-  test("refuses everything after a failure, with that failure", async () => {
-    const sink = new HeldSink();
-    const writer = sink.log.writer();
-    await writer.push(textDelta(AT, "lost"));
-    sink.fail(DISK_FULL);
-    const after = [writer.push(textDelta(AT, "a")), writer.append(userMessage("b")), writer.flush()];
-    expect(await Promise.allSettled(after)).toEqual(after.map(() => ({ status: "rejected", reason: DISK_FULL })));
-    sink.commit();
-    expect(sink.log.length).toBe(0);
-  });
-
-  test("lets no event in behind a lost one, whenever the failure comes while the next is handed over", async () => {
-    for (let turns = 0; turns < 12; turns += 1) {
-      const sink = new HeldSink();
-      const writer = sink.log.writer();
-      await writer.push(textDelta(AT, "lost"));
-      const failing = afterMicrotasks(turns, () => sink.fail(DISK_FULL));
-      const next = writer.push(textDelta(AT, "next")).catch(() => undefined);
-      await Promise.all([failing, next, drained()]);
-      sink.commit();
-      expect([turns, sink.log.length]).toEqual([turns, 0]);
-    }
-  });
-
-  test("refuses what comes after an event that was invalid", async () => {
-    const sink = new HeldSink();
-    const writer = sink.log.writer();
-    await writer.push({ type: "future/event", data: {} });
-    await expect(writer.push(userMessage("after"))).rejects.toMatchObject({ code: "invalid-event" });
-    expect(sink.nextSeq).toBe(0);
-  });
-
-  test("goes on when the failure was another producer's", async () => {
-    const sink = new HeldSink();
-    const writer = sink.log.writer();
-    const other = sink.log.append(userMessage("lost")).catch(() => "lost");
-    sink.fail(DISK_FULL);
-    expect(await other).toBe("lost");
-    for (const text of ["a", "b"]) await writer.push(textDelta(AT, text));
-    sink.commit();
-    await writer.flush();
-    expect(sink.log.length).toBe(2);
-  });
-
-  test("a new one starts afresh after a failure", async () => {
-    const sink = new HeldSink();
-    const broken = sink.log.writer();
-    await broken.push(textDelta(AT, "lost"));
-    sink.fail(DISK_FULL);
-    await expect(broken.flush()).rejects.toBe(DISK_FULL);
-    const writer = sink.log.writer();
-    await writer.push(textDelta(AT, "kept"));
-    sink.commit();
-    await writer.flush();
-    expect(sink.log.at(0).data).toMatchObject({ chunk: { text: "kept" } });
+    expect(sink.log.at(parent.length)).toMatchObject({
+      type: "session/end-seed",
+      seq: 5,
+      time: 54,
+      data: {},
+    });
   });
 });

@@ -122,7 +122,10 @@ describe("packing", () => {
   });
 
   test("leaves a delta alone that is not of the exact shape", () => {
-    const odd: EventDraft = { type: "assistant/chunk", data: { turn: 1, step: 1, chunk: { type: "text-delta", index: 0, text: "x", extra: 1 } } };
+    const odd: EventDraft = {
+      type: "assistant/chunk",
+      data: { turn: 1, step: 1, chunk: { type: "text-delta", index: 0, text: "x", extra: 1 } },
+    };
     const marked: EventDraft = { ...textDelta(AT, "m"), ignorable: true };
     expect(shapes([...texts(3), odd, ...texts(3), marked, ...texts(3)])).toEqual([
       "text-chunks×3",
@@ -197,7 +200,10 @@ describe("decoding a text", () => {
   test.each([
     ["odd key order", '{"data":{"turn":1},"time":5,"seq":0,"type":"turn/start"}'],
     ["a 19-digit integer", '{"type":"session/title","seq":0,"time":5,"data":{"n":1234567890123456789}}'],
-    ["escapes that need none", '{"type":"session/title","seq":0,"time":5,"data":{"t":"\\u0041\\/\\ud800\\u2028"}}'],
+    [
+      "escapes that need none",
+      '{"type":"session/title","seq":0,"time":5,"data":{"t":"\\u0041\\/\\ud800\\u2028"}}',
+    ],
     ["white space", ' {"type" :"turn/start", "seq":0,"time":5,"data":{ "turn":1 } }\r'],
     ["a number written at length", '{"type":"turn/start","seq":0,"time":5.0e0,"data":{"turn":1.0}}'],
     ["extra keys of the envelope", '{"type":"turn/start","seq":0,"time":5,"data":{"turn":1},"later":[1]}'],
@@ -214,7 +220,8 @@ describe("decoding a text", () => {
   });
 
   test("reads runs of one and two members, which are never written", () => {
-    const text = '{"type":"text-chunks","seq0":4,"time0":9,"data":{"turn":1,"step":1,"index":0,"dt":[],"texts":["a"]}}';
+    const text =
+      '{"type":"text-chunks","seq0":4,"time0":9,"data":{"turn":1,"step":1,"index":0,"dt":[],"texts":["a"]}}';
     const { record } = decodeRecord(text, {});
     expect(record).toEqual({ seq: 4, count: 1, type: "text-chunks", time: 9, text });
     expect(recordTexts(record)).toEqual([JSON.stringify(toEvents([textDelta(AT, "a")], 9, 4)[0])]);
@@ -223,7 +230,9 @@ describe("decoding a text", () => {
   test("tells an unknown type apart, without an error", () => {
     const decoded = decodeRecord('{"type":"future/event","seq":0,"time":0,"data":null}', {});
     expect(decoded.unknownType).toBe(true);
-    expect(decodeRecord('{"type":"future/event","seq":0,"time":0,"data":null,"ignorable":true}', {}).unknownType).toBe(false);
+    expect(
+      decodeRecord('{"type":"future/event","seq":0,"time":0,"data":null,"ignorable":true}', {}).unknownType,
+    ).toBe(false);
   });
 
   const PLACE = { path: "/f", row: 12 };
@@ -232,10 +241,26 @@ describe("decoding a text", () => {
     ["no text", "", {}],
     ["a list", "[1]", {}],
     ["a number", "7", {}],
-    ["a missing member", '{"type":"turn/start","seq":3,"time":0,"data":{}}', { seq: 3, eventType: "turn/start", field: "data.turn" }],
-    ["an infinite number", '{"type":"a/b","seq":3,"time":0,"data":[1e999]}', { seq: 3, eventType: "a/b", field: "data[0]" }],
-    ["a broken run", '{"type":"text-chunks","seq0":3,"time0":0,"data":{}}', { eventType: "text-chunks", field: "data.turn" }],
-    ["a header line", '{"type":"session","version":0,"id":"a","createdAt":0,"seq":1,"time":0,"data":0}', { field: "type" }],
+    [
+      "a missing member",
+      '{"type":"turn/start","seq":3,"time":0,"data":{}}',
+      { seq: 3, eventType: "turn/start", field: "data.turn" },
+    ],
+    [
+      "an infinite number",
+      '{"type":"a/b","seq":3,"time":0,"data":[1e999]}',
+      { seq: 3, eventType: "a/b", field: "data[0]" },
+    ],
+    [
+      "a broken run",
+      '{"type":"text-chunks","seq0":3,"time0":0,"data":{}}',
+      { eventType: "text-chunks", field: "data.turn" },
+    ],
+    [
+      "a header line",
+      '{"type":"session","version":0,"id":"a","createdAt":0,"seq":1,"time":0,"data":0}',
+      { field: "type" },
+    ],
   ])("refuses %s as corrupt, with its place", (_name, text, place) => {
     expect(() => decodeRecord(text, PLACE)).toThrow(
       expect.objectContaining({ code: "corrupt", place: expect.objectContaining({ ...PLACE, ...place }) }),
@@ -243,10 +268,14 @@ describe("decoding a text", () => {
   });
 
   test("refuses every cut of a record, never reading half of it", () => {
-    const records: SessionRecord[] = recordsOf(toEvents([...texts(4), userMessage("hi"), chunk(AT, { type: "finish", reason: { kind: "stop" } })]));
+    const records: SessionRecord[] = recordsOf(
+      toEvents([...texts(4), userMessage("hi"), chunk(AT, { type: "finish", reason: { kind: "stop" } })]),
+    );
     for (const { text } of records) {
       for (let end = 0; end < text.length; end += 1) {
-        expect(() => decodeRecord(text.slice(0, end), {})).toThrow(expect.objectContaining({ code: "corrupt" }));
+        expect(() => decodeRecord(text.slice(0, end), {})).toThrow(
+          expect.objectContaining({ code: "corrupt" }),
+        );
       }
     }
   });

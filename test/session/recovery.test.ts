@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type EventDraft, findEventFault, type ModelMessage, type SessionEvent } from "../../src/session/events.ts";
+import {
+  type EventDraft,
+  findEventFault,
+  type ModelMessage,
+  type SessionEvent,
+} from "../../src/session/events.ts";
 import type { LogView } from "../../src/session/log-view.ts";
 import { SessionProjections } from "../../src/session/projections/index.ts";
 import { closeInterruptedTurn } from "../../src/session/recovery.ts";
@@ -147,7 +152,10 @@ describe("an interrupted Turn", () => {
     ];
     const closers = close(drafts);
     expect(closers.map(({ type }) => type)).toEqual(["tool/result", "step/end", "turn/end"]);
-    expect(closers[0]).toMatchObject({ sourceEventSeqs: [5], data: { message: { source: { callId: "two" } } } });
+    expect(closers[0]).toMatchObject({
+      sourceEventSeqs: [5],
+      data: { message: { source: { callId: "two" } } },
+    });
   });
 
   test("has no user's message made up for it", () => {
@@ -159,8 +167,14 @@ describe("nothing is closed", () => {
   test.each<[what: string, drafts: readonly EventDraft[]]>([
     ["in an empty log", []],
     ["before the first Turn", [userMessage("early")]],
-    ["after a Turn's end, whatever the reason", [...OPEN, turnEnd(2, { kind: "aborted", reason: { kind: "user" } })]],
-    ["by compaction after a Turn", [...OPEN, stepEnd(AT), turnEnd(2), replacing(userMessage("s"), 1, 1, [1])]],
+    [
+      "after a Turn's end, whatever the reason",
+      [...OPEN, turnEnd(2, { kind: "aborted", reason: { kind: "user" } })],
+    ],
+    [
+      "by compaction after a Turn",
+      [...OPEN, stepEnd(AT), turnEnd(2), replacing(userMessage("s"), 1, 1, [1])],
+    ],
   ])("%s", (_what, drafts) => {
     expect(close(drafts)).toEqual([]);
   });

@@ -13,7 +13,12 @@ import {
 } from "../../src/session/runs.ts";
 import { oddString } from "../fixtures/arbitraries.ts";
 
-const TEXT_ROW = { type: "text-chunks", seq0: 5, time0: 100, data: { turn: 1, step: 2, index: 0, dt: [3, -7], texts: ["a", "", "c"] } };
+const TEXT_ROW = {
+  type: "text-chunks",
+  seq0: 5,
+  time0: 100,
+  data: { turn: 1, step: 2, index: 0, dt: [3, -7], texts: ["a", "", "c"] },
+};
 const CALL_ROW = {
   type: "tool-call-chunks",
   seq0: 5,
@@ -37,7 +42,10 @@ const run: fc.Arbitrary<DeltaRun> = fc
     name: fc.option(oddString(), { nil: undefined }),
     seq0: fc.nat(1e6),
     time0: fc.integer({ min: 1e6, max: 2e12 }),
-    members: fc.array(fc.record({ text: oddString(), gap: fc.integer({ min: -100, max: 5000 }) }), { minLength: 1, maxLength: 9 }),
+    members: fc.array(fc.record({ text: oddString(), gap: fc.integer({ min: -100, max: 5000 }) }), {
+      minLength: 1,
+      maxLength: 9,
+    }),
   })
   .map(({ members, id, name, ...key }) => ({
     ...key,
@@ -65,7 +73,9 @@ describe("a run", () => {
         events.forEach((event, k) => {
           const passed = value.dt.slice(0, k).reduce((sum, gap) => sum + gap, 0);
           expect(event.time).toBe(value.time0 + passed);
-          expect(Object.isFrozen(event) && Object.isFrozen(event.data) && Object.isFrozen(event.data.chunk)).toBe(true);
+          expect(
+            Object.isFrozen(event) && Object.isFrozen(event.data) && Object.isFrozen(event.data.chunk),
+          ).toBe(true);
           expect(exactDelta(event.data)?.text).toBe(value.texts[k]);
         });
         expect(lastTime(value)).toBe(events.at(-1)?.time ?? -1);
@@ -90,11 +100,15 @@ describe("a run", () => {
 
   test("may have gaps below zero", () => {
     const value = decode(TEXT_ROW);
-    expect(typeof value === "string" ? value : expandRun(value).map(({ time }) => time)).toEqual([100, 103, 96]);
+    expect(typeof value === "string" ? value : expandRun(value).map(({ time }) => time)).toEqual([
+      100, 103, 96,
+    ]);
   });
 
   test("is read from one member on", () => {
-    expect(decode({ ...TEXT_ROW, data: { ...TEXT_ROW.data, dt: [], texts: ["a"] } })).toMatchObject({ texts: ["a"] });
+    expect(decode({ ...TEXT_ROW, data: { ...TEXT_ROW.data, dt: [], texts: ["a"] } })).toMatchObject({
+      texts: ["a"],
+    });
   });
 });
 
@@ -116,7 +130,10 @@ describe("a malformed row is refused, naming the member", () => {
     ["data.step", text({ step: -0 })],
     ["data.index", text({ index: 2 ** 53 })],
     ["data.extra", text({ extra: 1 })],
-    ["data.__proto__", { ...TEXT_ROW, data: JSON.parse('{"turn":1,"step":2,"index":0,"dt":[],"texts":["a"],"__proto__":1}') }],
+    [
+      "data.__proto__",
+      { ...TEXT_ROW, data: JSON.parse('{"turn":1,"step":2,"index":0,"dt":[],"texts":["a"],"__proto__":1}') },
+    ],
     ["data.texts", text({ texts: [] })],
     ["data.texts", text({ texts: ["a", 1, "c"] })],
     ["data.texts", text({ texts: { length: 3 } })],
@@ -150,7 +167,10 @@ describe("only exact shapes are deltas that pack", () => {
     ["text", data(text)],
     ["reasoning", data({ ...text, type: "reasoning-delta" })],
     ["a call", data(call)],
-    ["a call with its name", data({ type: "tool-call-delta", index: 0, id: "c", name: "", argumentsDelta: "{" })],
+    [
+      "a call with its name",
+      data({ type: "tool-call-delta", index: 0, id: "c", name: "", argumentsDelta: "{" }),
+    ],
   ])("%s packs", (_name, value) => {
     expect(exactDelta(value)).toBeDefined();
   });
@@ -165,7 +185,10 @@ describe("only exact shapes are deltas that pack", () => {
     ["another key order in data", { step: 1, turn: 1, chunk: text }],
     ["another key order in the chunk", data({ type: "text-delta", text: "a", index: 0 })],
     ["a name behind the arguments", data({ ...call, name: "n" })],
-    ["a name that is undefined", data({ type: "tool-call-delta", index: 0, id: "c", name: undefined, argumentsDelta: "{" })],
+    [
+      "a name that is undefined",
+      data({ type: "tool-call-delta", index: 0, id: "c", name: undefined, argumentsDelta: "{" }),
+    ],
     ["no text", data({ type: "text-delta", index: 0 })],
     ["a text that is no string", data({ ...text, text: 1 })],
     ["an index that is no integer", data({ ...text, index: 0.5 })],

@@ -1,7 +1,7 @@
 import { isEvent, type ModelMessage, type RequestHeader, type SessionEvent } from "../events.ts";
 import { freezeJson } from "../json.ts";
 import type { LogView } from "../log-view.ts";
-import { type DecodedRecord, recordEvents, recordRun } from "../records.ts";
+import { type DecodedRecord, recordEvents } from "../records.ts";
 import { isRunType } from "../runs.ts";
 import { modelMessages } from "./messages.ts";
 import { OpenWork } from "./open-work.ts";
@@ -58,9 +58,9 @@ export class SessionProjections {
   }
 
   /** Folds the record that comes next, as it was read. Returns why its `surfaceOp` does not fit, and then folds nothing. */
-  foldDecoded({ record, event, run }: DecodedRecord): string | undefined {
-    if (run !== undefined) this.#openWork.pass(run);
-    if (event !== undefined) {
+  foldDecoded({ record, event }: DecodedRecord): string | undefined {
+    if (event === undefined) this.#openWork.pass(record);
+    else {
       const fault = this.surface.findFault(event);
       if (fault !== undefined) return fault;
       this.#fold(event);
@@ -71,11 +71,10 @@ export class SessionProjections {
 
   /** Folds what the log has and this does not. Cost follows the new part only. */
   catchUp(log: LogView): this {
-    const end = log.length;
     for (const record of log.records(this.#seen)) {
       this.#seen = record.seq + record.count;
-      if (!isRunType(record.type)) for (const event of recordEvents(record)) this.#fold(event);
-      else if (this.#seen === end) this.#openWork.pass(recordRun(record));
+      if (isRunType(record.type)) this.#openWork.pass(record);
+      else for (const event of recordEvents(record)) this.#fold(event);
     }
     return this;
   }

@@ -1,5 +1,6 @@
 import { isStrict, type SessionEvent } from "../events.ts";
-import { type DeltaRun, lastTime } from "../runs.ts";
+import { recordRun, type SessionRecord } from "../records.ts";
+import { isRunType, lastTime } from "../runs.ts";
 
 /** A tool call of the open Step's assistant message that has no result yet. */
 export interface OpenCall {
@@ -16,8 +17,8 @@ export class OpenWork {
   #calls = new Map<string, OpenCall>();
   #lastTurn = 0;
   #lastTime = 0;
-  /** The run at the end, if the last record is one: its last time is worked out when somebody asks. */
-  #lastRun: DeltaRun | undefined;
+  /** The record at the end, if it was passed over: its last time is worked out when somebody asks. */
+  #passed: SessionRecord | undefined;
 
   /** Number of the open Turn. */
   get turn(): number | undefined {
@@ -41,7 +42,8 @@ export class OpenWork {
 
   /** Time of the last event, in epoch milliseconds. */
   get lastTime(): number {
-    return this.#lastRun === undefined ? this.#lastTime : lastTime(this.#lastRun);
+    if (this.#passed === undefined) return this.#lastTime;
+    return isRunType(this.#passed.type) ? lastTime(recordRun(this.#passed)) : this.#passed.time;
   }
 
   clone(): OpenWork {
@@ -51,18 +53,18 @@ export class OpenWork {
     copy.#calls = new Map(this.#calls);
     copy.#lastTurn = this.#lastTurn;
     copy.#lastTime = this.#lastTime;
-    copy.#lastRun = this.#lastRun;
+    copy.#passed = this.#passed;
     return copy;
   }
 
-  /** Passes over a run of deltas, which matters here only for its time. */
-  pass(run: DeltaRun): void {
-    this.#lastRun = run;
+  /** Passes over a record of deltas, which matters here only for its time. */
+  pass(record: SessionRecord): void {
+    this.#passed = record;
   }
 
   fold(event: SessionEvent): void {
     this.#lastTime = event.time;
-    this.#lastRun = undefined;
+    this.#passed = undefined;
     if (!isStrict(event)) return;
     switch (event.type) {
       case "turn/start":

@@ -1,4 +1,4 @@
-import { decodeRecord, type DecodedRecord, type SessionRecord } from "../../session/records.ts";
+import { type DecodedRecord, decodeRecord, type SessionRecord } from "../../session/records.ts";
 import type {
   AppendBatch,
   AppendOutcome,
@@ -48,7 +48,8 @@ export class MemoryBackend implements StorageBackend {
       headerText: session.headerText,
       revision: revisionOf(session),
       pages: (async function* () {
-        for (let from = 0; from < records.length; from += PAGE) yield decode(id, records.slice(from, from + PAGE));
+        for (let from = 0; from < records.length; from += PAGE)
+          yield decode(id, records.slice(from, from + PAGE));
       })(),
       torn: () => undefined,
     };
@@ -60,7 +61,11 @@ export class MemoryBackend implements StorageBackend {
     return session === undefined ? undefined : revisionOf(session);
   }
 
-  async readSuffix(id: string, fromSeq: number, limit: number): Promise<readonly DecodedRecord[] | undefined> {
+  async readSuffix(
+    id: string,
+    fromSeq: number,
+    limit: number,
+  ): Promise<readonly DecodedRecord[] | undefined> {
     this.#assertOpen();
     const records = this.#sessions.get(id)?.records;
     if (records === undefined) return undefined;

@@ -45,7 +45,11 @@ export class SqliteBackend implements StorageBackend {
     return this.#open.readRevision(id);
   }
 
-  async readSuffix(id: string, fromSeq: number, limit: number): Promise<readonly DecodedRecord[] | undefined> {
+  async readSuffix(
+    id: string,
+    fromSeq: number,
+    limit: number,
+  ): Promise<readonly DecodedRecord[] | undefined> {
     return this.#open.readSuffix(id, fromSeq, limit);
   }
 

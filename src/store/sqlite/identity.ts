@@ -6,6 +6,7 @@ import { errorCode, StorageFailedError, toStorageError, UnsupportedFormatError }
 import { assertSchema, countObjects } from "./schema.ts";
 import getApplicationId from "./sql/get-application-id.sql" with { type: "text" };
 import getUserVersion from "./sql/get-user-version.sql" with { type: "text" };
+import setBusyTimeout from "./sql/set-busy-timeout.sql" with { type: "text" };
 
 /** "Hold" in ASCII: the `application_id` of a Holdfast store. */
 export const APPLICATION_ID = 0x486f6c64;
@@ -53,8 +54,13 @@ export function identify(path: string): FileKind {
   if (applicationId !== 0 || version !== 0) assertIdentity(path, applicationId, version);
   try {
     using database = new Database(path, { readonly: true, strict: true });
+    // Another process may be opening or closing the store just now.
+    database.run(setBusyTimeout);
     // With a write-ahead log beside it, the header of the file may be older than the database.
-    const current = { id: readNumber(database, getApplicationId), version: readNumber(database, getUserVersion) };
+    const current = {
+      id: readNumber(database, getApplicationId),
+      version: readNumber(database, getUserVersion),
+    };
     const objects = countObjects(database);
     if (current.id === 0 && current.version === 0 && objects === 0) return "empty";
     assertIdentity(path, current.id, current.version);
@@ -70,10 +76,13 @@ export function assertLocalFileSystem(path: string): void {
   const type = statfsSync(dirname(path)).type;
   const name = NETWORK_FILE_SYSTEMS.get(Number(type) >>> 0);
   if (name === undefined) return;
-  throw new StorageFailedError(`The store lies on a network file system (${name}), where SQLite's WAL mode is not safe`, {
-    place: { path },
-    hint: "Keep the store on a local disk of the machine that writes it.",
-  });
+  throw new StorageFailedError(
+    `The store lies on a network file system (${name}), where SQLite's WAL mode is not safe`,
+    {
+      place: { path },
+      hint: "Keep the store on a local disk of the machine that writes it.",
+    },
+  );
 }
 
 function assertIdentity(path: string, applicationId: number, version: number): void {
@@ -85,10 +94,13 @@ function assertIdentity(path: string, applicationId: number, version: number): v
     });
   }
   if (applicationId !== APPLICATION_ID) {
-    throw new UnsupportedFormatError(`The SQLite database belongs to another application (id ${applicationId})`, {
-      place,
-      hint: "Name another path for the store. This database was left as it is.",
-    });
+    throw new UnsupportedFormatError(
+      `The SQLite database belongs to another application (id ${applicationId})`,
+      {
+        place,
+        hint: "Name another path for the store. This database was left as it is.",
+      },
+    );
   }
   if (version === SCHEMA_VERSION) return;
   const newer = version > SCHEMA_VERSION;

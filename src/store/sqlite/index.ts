@@ -1,9 +1,9 @@
 import { dirname } from "node:path";
 import { type CoordinatorOptions, PersistenceCoordinator } from "../coordinator.ts";
+import type { LockHolder } from "../errors.ts";
 import { makeDirectory, resolveStorePath } from "../paths.ts";
 import type { SessionPersistence } from "../persistence.ts";
 import { runInProcess, type StorageClient, startStorageThread } from "../storage-thread.ts";
-import type { LockHolder } from "../errors.ts";
 import { acquireWriterLock, isHeldHere } from "../writer-lock.ts";
 import { SqliteBackend } from "./backend.ts";
 import { createStore } from "./create.ts";
@@ -32,7 +32,9 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   resources.use(acquireWriterLock(path, options.holder));
   const kind = identify(path);
   if (kind !== "store") createStore(path, { replace: kind === "empty" });
-  const writer = resources.adopt(await openWriter(path, options.thread ?? "worker"), (client) => client.close());
+  const writer = resources.adopt(await openWriter(path, options.thread ?? "worker"), (client) =>
+    client.close(),
+  );
   const reader = resources.use(new SqliteReader(path));
   return new SqliteBackend(path, reader, writer, resources.move());
 }
@@ -46,5 +48,7 @@ export async function openSqlite(options: SqliteOptions & CoordinatorOptions): P
 }
 
 async function openWriter(path: string, thread: "worker" | "process"): Promise<StorageClient> {
-  return thread === "worker" ? startStorageThread({ kind: "sqlite", path }) : runInProcess(new SqliteWriter(path));
+  return thread === "worker"
+    ? startStorageThread({ kind: "sqlite", path })
+    : runInProcess(new SqliteWriter(path));
 }

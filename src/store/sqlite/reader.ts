@@ -1,15 +1,22 @@
 import { Database } from "bun:sqlite";
 import { z } from "zod";
 import type { DecodedRecord } from "../../session/records.ts";
-import type { Page, PageRequest, Revision, SnapshotSummary, StoredSession, StoredSummary } from "../backend.ts";
-import { CorruptError, toStorageError } from "../errors.ts";
+import type {
+  Page,
+  PageRequest,
+  Revision,
+  SnapshotSummary,
+  StoredSession,
+  StoredSummary,
+} from "../backend.ts";
+import { ClosedError, CorruptError, toStorageError } from "../errors.ts";
 import {
   decodeRow,
+  describeSession,
   headerChecksum,
   isRecordRow,
   type RecordRow,
   type SessionRow,
-  sessionIdOf,
   sessionKey,
   sessionRowSchema,
 } from "./rows.ts";
@@ -30,7 +37,11 @@ const listRowSchema = sessionRowSchema.extend({ key: z.string() });
 const DEFAULT_LIMIT = 100;
 
 /** What a revision is made of: changes with every append, and with a session that was deleted and made again. */
-export function formatRevision(session: { number: number; checksum: number }, nextSeq: number, tail: number): Revision {
+export function formatRevision(
+  session: { number: number; checksum: number },
+  nextSeq: number,
+  tail: number,
+): Revision {
   return `${session.number}.${session.checksum.toString(16)}.${nextSeq}.${tail.toString(16)}`;
 }
 
@@ -38,6 +49,7 @@ export function formatRevision(session: { number: number; checksum: number }, ne
 export class SqliteReader implements Disposable {
   readonly #database: Database;
   readonly #path: string;
+  #closed = false;
 
   constructor(path: string) {
     this.#path = path;
@@ -71,14 +83,15 @@ export class SqliteReader implements Disposable {
   }
 
   list(request: PageRequest): Page<StoredSummary> {
-    return this.#list(request, ({ key, header }) => ({ id: sessionIdOf(key), headerText: header }));
+    return this.#list(request, (row) => ({ ...describeSession(row), headerText: row.header }));
   }
 
   listSnapshots(request: PageRequest): Page<SnapshotSummary> {
-    return this.#list(request, (row) => ({ id: sessionIdOf(row.key), revision: this.#revision(row) }));
+    return this.#list(request, (row) => ({ id: describeSession(row).id, revision: this.#revision(row) }));
   }
 
   [Symbol.dispose](): void {
+    this.#closed = true;
     this.#database.close();
   }
 
@@ -127,7 +140,10 @@ export class SqliteReader implements Disposable {
     });
   }
 
-  #list<T>({ limit = DEFAULT_LIMIT, cursor }: PageRequest, map: (row: z.infer<typeof listRowSchema>) => T): Page<T> {
+  #list<T>(
+    { limit = DEFAULT_LIMIT, cursor }: PageRequest,
+    map: (row: z.infer<typeof listRowSchema>) => T,
+  ): Page<T> {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
     const found = this.#guard(() => this.#database.query(listSessions).all({ before, limit: limit + 1 }));
     const rows = z.array(listRowSchema).parse(found);
@@ -144,6 +160,7 @@ export class SqliteReader implements Disposable {
   }
 
   #guard<T>(task: () => T): T {
+    if (this.#closed) throw new ClosedError();
     try {
       return task();
     } catch (error) {

@@ -3,7 +3,7 @@ import type { Place } from "../../session/errors.ts";
 import { type DecodedRecord, decodeRecord, type SessionRecord } from "../../session/records.ts";
 import { clip } from "../../session/text.ts";
 import { CorruptError } from "../errors.ts";
-import { expandSources, joinSources, type SplitText } from "./sources.ts";
+import { expandRanges, joinSources, parseRanges, type Ranges, type SplitText } from "./sources.ts";
 
 /** Most events of a session: `records.id` keeps session and seq in one integer, with 32 bits for the seq. */
 export const MAX_EVENTS = 2 ** 32;
@@ -50,6 +50,15 @@ export function sessionIdOf(key: string): string {
   return z.string().parse(JSON.parse(`"${key}"`));
 }
 
+/** What a listing shows of a row: its id, and why the row cannot be trusted, if so. */
+export function describeSession(row: SessionRow & { readonly key: string }): {
+  id: string;
+  problem?: string;
+} {
+  if (headerChecksum(row.key, row.header) === row.checksum) return { id: sessionIdOf(row.key) };
+  return { id: row.key, problem: "The checksum of the session header does not match" };
+}
+
 /** CRC-32 over the UTF-8 bytes of body and sources, which determine every column. Source: docs/format.md. */
 export function recordChecksum({ body, sources }: SplitText): number {
   return Bun.hash.crc32(sources === null ? body : body + sources);
@@ -73,32 +82,35 @@ export function decodeRow(row: RecordRow, sessionId: string, path: string): Deco
     });
   }
   const decoded = decodeRecord(body, place);
-  for (const column of ["seq", "count", "type", "time"] as const) {
-    if (decoded.record[column] === row[column]) continue;
-    throw new CorruptError(`The column ${column} of a row differs from its body`, {
-      expected: String(decoded.record[column]),
-      found: String(row[column]),
-      place,
-    });
-  }
+  const { record } = decoded;
+  const sameSpan = record.seq === seq && record.count === row.count;
+  if (!sameSpan || record.type !== row.type || record.time !== row.time) throw columnFault(row, record, place);
   return sources === null ? decoded : withSources(decoded, sources, place);
 }
 
+function columnFault(row: RecordRow, record: SessionRecord, place: Place): CorruptError {
+  const column = (["seq", "count", "type", "time"] as const).find((name) => row[name] !== record[name]) ?? "seq";
+  return new CorruptError(`The column ${column} of a row differs from its body`, {
+    expected: String(record[column]),
+    found: String(row[column]),
+    place,
+  });
+}
+
+/** The record with its sources. The event gets them only where the surface looks at them: in a replacement. */
 function withSources(decoded: DecodedRecord, sources: string, place: Place): DecodedRecord {
   const { record, event } = decoded;
-  const sourceEventSeqs = expandSources(sources);
-  if (event === undefined || sourceEventSeqs === undefined || !areEarlier(sourceEventSeqs, event.seq)) {
+  const ranges = event === undefined ? undefined : parseRanges(sources, event.seq);
+  if (event === undefined || ranges === undefined) {
     throw new CorruptError("The sources of a row are malformed", {
       expected: "ascending ranges of earlier seqs, on a message",
       found: clip(sources, 60),
       place,
     });
   }
-  return { ...decoded, record: new SplitRecord(record, sources), event: { ...event, sourceEventSeqs } };
-}
-
-function areEarlier(seqs: readonly number[], seq: number): boolean {
-  return seqs.every((source, index) => source < seq && source > (seqs[index - 1] ?? -1));
+  const whole = new SplitRecord(record, ranges);
+  if (event.surfaceOp === "append") return { ...decoded, record: whole };
+  return { ...decoded, record: whole, event: { ...event, sourceEventSeqs: expandRanges(ranges) } };
 }
 
 /** A record whose text is put together when it is asked for: few of a long session's ever are. */
@@ -108,18 +120,18 @@ class SplitRecord implements SessionRecord {
   readonly type: string;
   readonly time: number;
   readonly #body: string;
-  readonly #sources: string;
+  readonly #ranges: Ranges;
 
-  constructor({ seq, count, type, time, text }: SessionRecord, sources: string) {
+  constructor({ seq, count, type, time, text }: SessionRecord, ranges: Ranges) {
     this.seq = seq;
     this.count = count;
     this.type = type;
     this.time = time;
     this.#body = text;
-    this.#sources = sources;
+    this.#ranges = ranges;
   }
 
   get text(): string {
-    return joinSources(this.#body, expandSources(this.#sources) ?? []);
+    return joinSources(this.#body, this.#ranges);
   }
 }

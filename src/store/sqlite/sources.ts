@@ -7,8 +7,9 @@ const SOURCES = ',"sourceEventSeqs":[';
 const SURFACE_OP = ',"surfaceOp":';
 /** Below this, ranges save nothing. */
 const FEWEST = 4;
-/** Longest list that is put back; more would be damage, not an answer's chunks. */
-const MOST = 10_000_000;
+
+/** Inclusive ranges, ascending. */
+export type Ranges = ReadonlyArray<readonly [number, number]>;
 
 /** A record's text as its row keeps it. */
 export interface SplitText {
@@ -23,39 +24,49 @@ export function splitSources(text: string): SplitText {
   const start = text.lastIndexOf(SOURCES);
   if (start < 0) return whole;
   const end = text.indexOf("]", start);
-  const ranges = toRanges(text.slice(start + SOURCES.length, end).split(",").map(Number));
+  const ranges = toRanges(
+    text
+      .slice(start + SOURCES.length, end)
+      .split(",")
+      .map(Number),
+  );
   if (ranges === undefined) return whole;
   const split = { body: text.slice(0, start) + text.slice(end + 1), sources: JSON.stringify(ranges) };
-  const seqs = expandSources(split.sources);
-  return seqs !== undefined && joinSources(split.body, seqs) === text ? split : whole;
+  return joinSources(split.body, ranges) === text ? split : whole;
 }
 
 /** The text that {@link splitSources} was given. */
-export function joinSources(body: string, seqs: readonly number[]): string {
+export function joinSources(body: string, ranges: Ranges): string {
   const at = body.lastIndexOf(SURFACE_OP);
-  return `${body.slice(0, at)}${SOURCES}${seqs.join(",")}]${body.slice(at)}`;
+  return `${body.slice(0, at)}${SOURCES}${expandRanges(ranges).join(",")}]${body.slice(at)}`;
 }
 
-/** The seqs of the column `sources`; nothing when it is not what {@link splitSources} makes. */
-export function expandSources(sources: string): number[] | undefined {
+/** The column `sources`, if it holds ascending ranges of seqs before `end`. */
+export function parseRanges(sources: string, end: number): Ranges | undefined {
   const ranges: unknown = JSON.parse(sources);
   if (!Array.isArray(ranges)) return undefined;
-  const seqs: number[] = [];
+  let previous = -1;
   for (const range of ranges) {
-    const [first, last] = Array.isArray(range) ? range : [];
+    const [first, last] = Array.isArray(range) && range.length === 2 ? range : [];
     if (!Number.isSafeInteger(first) || !Number.isSafeInteger(last)) return undefined;
-    if (last < first || last - first > MOST || seqs.length > MOST) return undefined;
-    for (let seq = first; seq <= last; seq += 1) seqs.push(seq);
+    if (first <= previous || last < first || last >= end) return undefined;
+    previous = last;
   }
-  return seqs;
+  return ranges;
 }
 
-function toRanges(seqs: readonly number[]): Array<[number, number]> | undefined {
+/** All seqs of the ranges. */
+export function expandRanges(ranges: Ranges): number[] {
+  return ranges.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, k) => first + k));
+}
+
+/** Only ascending lists: ranges could not tell another order. */
+function toRanges(seqs: readonly number[]): Ranges | undefined {
   if (seqs.length < FEWEST) return undefined;
   const ranges: Array<[number, number]> = [];
   for (const seq of seqs) {
-    if (!Number.isSafeInteger(seq)) return undefined;
     const last = ranges.at(-1);
+    if (!Number.isSafeInteger(seq) || seq <= (last?.[1] ?? -1)) return undefined;
     if (last !== undefined && seq === last[1] + 1) last[1] = seq;
     else ranges.push([seq, seq]);
   }

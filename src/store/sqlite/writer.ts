@@ -33,6 +33,12 @@ const SYNCHRONOUS_FULL = 2;
 const sessionSchema = z.object({ number: z.number(), checksum: z.number() });
 const tailSchema = z.object({ seq: z.number(), count: z.number(), checksum: z.number() });
 
+interface OpenFile {
+  readonly path: string;
+  readonly dev: number;
+  readonly ino: number;
+}
+
 interface Tail {
   readonly number: number;
   readonly checksum: number;
@@ -43,7 +49,8 @@ interface Tail {
 export class SqliteWriter implements BackendWriter {
   readonly #path: string;
   readonly #database: Database;
-  readonly #file: { readonly dev: number; readonly ino: number };
+  /** The database and its write-ahead log, as they were when they were opened. */
+  readonly #files: readonly OpenFile[];
   readonly #selectSession: Statement;
   readonly #selectTail: Statement;
   readonly #insertSession: Statement;
@@ -71,8 +78,7 @@ export class SqliteWriter implements BackendWriter {
       this.#insertRecord = prepare(insertRecord);
       this.#deleteRecords = prepare(deleteRecords);
       this.#deleteSession = prepare(deleteSession);
-      const { dev, ino } = statSync(path);
-      this.#file = { dev, ino };
+      this.#files = [path, `${path}-wal`].map(identifyFile);
     } catch (error) {
       throw toStorageError(error, "The store could not be opened", { path });
     }
@@ -108,19 +114,16 @@ export class SqliteWriter implements BackendWriter {
     });
   }
 
-  /** SQLite goes on writing into a database file that was deleted or replaced; nobody would ever see it again. */
+  /** SQLite goes on writing into files that were deleted or replaced; nobody would ever see it again. */
   checkWritable(): void {
-    let found: { readonly dev: number; readonly ino: number };
-    try {
-      found = statSync(this.#path);
-    } catch (error) {
-      throw toStorageError(error, "The database file is gone", { path: this.#path });
+    for (const { path, dev, ino } of this.#files) {
+      const found = identifyFile(path);
+      if (found.dev === dev && found.ino === ino) continue;
+      throw new StorageFailedError("A file of the store was replaced by another one", {
+        place: { path },
+        hint: "Put the original file back, or restart to use the new one.",
+      });
     }
-    if (found.dev === this.#file.dev && found.ino === this.#file.ino) return;
-    throw new StorageFailedError("The database file was replaced by another one", {
-      place: { path: this.#path },
-      hint: "Put the original file back, or restart to use the new one.",
-    });
   }
 
   /** Leaves one file: the write-ahead log is written back, as far as readers in other processes allow. */
@@ -183,14 +186,26 @@ export class SqliteWriter implements BackendWriter {
   }
 }
 
+function identifyFile(path: string): OpenFile {
+  try {
+    const { dev, ino } = statSync(path);
+    return { path, dev, ino };
+  } catch (error) {
+    throw toStorageError(error, "A file of the store is gone", { path });
+  }
+}
+
 /** Sets what durability rests on, and reads it back: a pragma that does not take is silent. */
 function configure(database: Database): void {
   database.run(setBusyTimeout);
-  const mode = z.object({ journal_mode: z.string() }).parse(database.query(setJournalMode).get()).journal_mode;
+  const mode = z
+    .object({ journal_mode: z.string() })
+    .parse(database.query(setJournalMode).get()).journal_mode;
   if (mode !== "wal") throw new StorageFailedError(`SQLite's journal mode is ${mode}, not WAL`);
   database.run(setSynchronous);
   const level = z.object({ synchronous: z.number() }).parse(database.query(getSynchronous).get()).synchronous;
-  if (level !== SYNCHRONOUS_FULL) throw new StorageFailedError(`SQLite's synchronous level is ${level}, not FULL`);
+  if (level !== SYNCHRONOUS_FULL)
+    throw new StorageFailedError(`SQLite's synchronous level is ${level}, not FULL`);
   if (process.platform === "darwin") database.run(setCheckpointFullfsync);
   database.run(setJournalSizeLimit);
   database.run(setCacheSize);

@@ -25,7 +25,8 @@ function state(projections: SessionProjections, log: LogView) {
 
 function decodedFold(log: LogView): SessionProjections {
   const projections = new SessionProjections();
-  for (const { text } of log.records()) expect(projections.foldDecoded(decodeRecord(text, {}))).toBeUndefined();
+  for (const { text } of log.records())
+    expect(projections.foldDecoded(decodeRecord(text, {}))).toBeUndefined();
   return projections;
 }
 
@@ -72,7 +73,9 @@ describe("a clone", () => {
         const before = state(original, half);
         const copy = original.clone();
         expect(state(copy, half)).toEqual(before);
-        expect(state(copy.catchUp(whole), whole)).toEqual(state(new SessionProjections().catchUp(whole), whole));
+        expect(state(copy.catchUp(whole), whole)).toEqual(
+          state(new SessionProjections().catchUp(whole), whole),
+        );
         expect(state(original, half)).toEqual(before);
       }),
       { numRuns: 60 },

@@ -4,7 +4,14 @@ import { isEvent, type ModelMessage, type SessionEvent } from "../../../src/sess
 import type { LogView } from "../../../src/session/log-view.ts";
 import { SessionProjections } from "../../../src/session/projections/index.ts";
 import { arbitraryEvents, batchSizes } from "../../fixtures/arbitraries.ts";
-import { assistantMessage, callBlock, replacing, textBlock, toolResult, userMessage } from "../../fixtures/event-drafts.ts";
+import {
+  assistantMessage,
+  callBlock,
+  replacing,
+  textBlock,
+  toolResult,
+  userMessage,
+} from "../../fixtures/event-drafts.ts";
 import { viewOf, viewOfDrafts } from "../../fixtures/logs.ts";
 
 const AT = { turn: 1, step: 1 };
@@ -29,7 +36,8 @@ function plainHistory(events: readonly SessionEvent[]): ModelMessage[] {
   for (const event of surface) {
     if (isEvent(event, "user/message")) messages.push(event.data);
     if (isEvent(event, "tool/result")) messages.push(event.data.message);
-    if (isEvent(event, "assistant/message") && event.data.message.content.length > 0) messages.push(event.data.message);
+    if (isEvent(event, "assistant/message") && event.data.message.content.length > 0)
+      messages.push(event.data.message);
   }
   return messages;
 }
@@ -56,13 +64,19 @@ describe("the model's history", () => {
       userMessage("next"),
     ];
     const log = viewOfDrafts([...drafts, replacing(userMessage("summary"), 0, 2, [0, 1, 2])]);
-    expect(messagesOf(log)).toMatchObject([{ content: [textBlock("summary")] }, { content: [textBlock("next")] }]);
+    expect(messagesOf(log)).toMatchObject([
+      { content: [textBlock("summary")] },
+      { content: [textBlock("next")] },
+    ]);
   });
 
   test("gives a message without an id one of the session and its seq", () => {
     const [first] = viewOfDrafts([userMessage("q")]);
     const data = { role: "user" as const, content: [textBlock("q")], source: { kind: "user" } };
-    const log = viewOfDrafts([{ type: "session/title", data: {} }, { type: "user/message", data, surfaceOp: "append" }]);
+    const log = viewOfDrafts([
+      { type: "session/title", data: {} },
+      { type: "user/message", data, surfaceOp: "append" },
+    ]);
     expect(messagesOf(log)).toEqual([{ ...data, id: "legacy-message:s:1" }]);
     expect(first?.data).toHaveProperty("id", "user-q");
   });

@@ -17,7 +17,11 @@ import {
 } from "../../fixtures/event-drafts.ts";
 
 const AT = { turn: 3, step: 2 };
-const ASKING = [turnStart(3), stepStart(AT), assistantMessage(AT, [callBlock("b", "grep"), textBlock("x"), callBlock("a", "ls")])];
+const ASKING = [
+  turnStart(3),
+  stepStart(AT),
+  assistantMessage(AT, [callBlock("b", "grep"), textBlock("x"), callBlock("a", "ls")]),
+];
 
 function fold(drafts: readonly EventDraft[]): OpenWork {
   const work = new OpenWork();
@@ -80,7 +84,12 @@ describe("open work", () => {
   });
 
   test("remembers the time of the last event, also where times run backwards", () => {
-    expect(fold([{ ...turnStart(1), time: 900 }, { ...turnEnd(1), time: 5 }]).lastTime).toBe(5);
+    expect(
+      fold([
+        { ...turnStart(1), time: 900 },
+        { ...turnEnd(1), time: 5 },
+      ]).lastTime,
+    ).toBe(5);
   });
 
   test("can be cloned, and the copy goes its own way", () => {

@@ -75,7 +75,9 @@ describe("the surface", () => {
   });
 
   test("lets a tool result take another text", () => {
-    expect(surfaceOf([...BASE, replacing(toolResult(AT, "a", "short"), 3, 3, [3])]).seqs).toEqual([0, 2, 6, 4, 5]);
+    expect(surfaceOf([...BASE, replacing(toolResult(AT, "a", "short"), 3, 3, [3])]).seqs).toEqual([
+      0, 2, 6, 4, 5,
+    ]);
   });
 
   test("agrees with a plain list for any session, and never finds a fault in a valid one", () => {
@@ -113,12 +115,32 @@ describe("a replacement does not fit", () => {
     ["from a seq that is not on the surface", replacing(userMessage("s"), 1, 4, [1, 2, 3, 4]), "from seq 1"],
     ["up to a seq that is not on the surface", replacing(userMessage("s"), 0, 1, [0, 1]), "up to seq 1"],
     ["from a seq that is not in the log", replacing(userMessage("s"), 99, 5, [5]), "from seq 99"],
-    ["with its end before its start", replacing(userMessage("s"), 4, 2, [2, 3, 4]), "end 2 stands before its start 4"],
+    [
+      "with its end before its start",
+      replacing(userMessage("s"), 4, 2, [2, 3, 4]),
+      "end 2 stands before its start 4",
+    ],
     ["that leaves a shadowed event uncited", replacing(userMessage("s"), 2, 4, [2, 4]), "but not seq 3"],
-    ["that cites nothing", { ...userMessage("s"), surfaceOp: { op: "replace", start: 2, end: 2 } }, "but not seq 2"],
-    ["of a message by a tool result", replacing(toolResult(AT, "a", "x"), 0, 0, [0]), "something other than one result"],
-    ["of two results by one", replacing(toolResult(AT, "a", "x"), 3, 4, [3, 4]), "something other than one result"],
-    ["of the result of another call", replacing(toolResult(AT, "b", "x"), 3, 3, [3]), "something other than one result"],
+    [
+      "that cites nothing",
+      { ...userMessage("s"), surfaceOp: { op: "replace", start: 2, end: 2 } },
+      "but not seq 2",
+    ],
+    [
+      "of a message by a tool result",
+      replacing(toolResult(AT, "a", "x"), 0, 0, [0]),
+      "something other than one result",
+    ],
+    [
+      "of two results by one",
+      replacing(toolResult(AT, "a", "x"), 3, 4, [3, 4]),
+      "something other than one result",
+    ],
+    [
+      "of the result of another call",
+      replacing(toolResult(AT, "b", "x"), 3, 3, [3]),
+      "something other than one result",
+    ],
   ])("%s", (_why, draft, says) => {
     expect(fault(draft)).toContain(says);
   });
@@ -136,8 +158,16 @@ describe("a replacement does not fit", () => {
 
 describe("a replacement splits a pair", () => {
   test.each<[what: string, draft: EventDraft, says: string]>([
-    ["when it takes a call and leaves a result", replacing(userMessage("s"), 0, 3, [0, 2, 3]), "a result b without its call"],
-    ["when it takes a result and leaves the call", replacing(userMessage("s"), 4, 5, [4, 5]), "a call b without its result"],
+    [
+      "when it takes a call and leaves a result",
+      replacing(userMessage("s"), 0, 3, [0, 2, 3]),
+      "a result b without its call",
+    ],
+    [
+      "when it takes a result and leaves the call",
+      replacing(userMessage("s"), 4, 5, [4, 5]),
+      "a call b without its result",
+    ],
     [
       "when it rewrites the calls of an answer",
       replacing(assistantMessage(AT, [callBlock("a")]), 2, 2, [2]),

@@ -30,7 +30,12 @@ describe("a transcript has one entry for", () => {
     const image = { type: "image" as const, attachment: {} };
     const message: EventDraft = {
       type: "user/message",
-      data: { id: "u", role: "user", content: [textBlock("one"), image, textBlock("two")], source: { kind: "user" } },
+      data: {
+        id: "u",
+        role: "user",
+        content: [textBlock("one"), image, textBlock("two")],
+        source: { kind: "user" },
+      },
       surfaceOp: "append",
     };
     expect(transcript(turnStart(4), message)).toEqual([{ kind: "user", seq: 1, turn: 4, text: "one\ntwo" }]);
@@ -40,7 +45,11 @@ describe("a transcript has one entry for", () => {
     expect(transcript(assistantMessage(AT, [textBlock("hi")]))).toEqual([
       { kind: "assistant", seq: 0, turn: 1, step: 1, text: "hi", toolCalls: [] },
     ]);
-    const content = [{ type: "reasoning" as const, text: "hm" }, callBlock("c", "ls", '{"a":1}'), textBlock("hi")];
+    const content = [
+      { type: "reasoning" as const, text: "hm" },
+      callBlock("c", "ls", '{"a":1}'),
+      textBlock("hi"),
+    ];
     const usage = { inputTokens: 1, outputTokens: 2 };
     expect(transcript(assistantMessage(AT, content, { usage, interrupted: true }))).toEqual([
       {
@@ -68,7 +77,9 @@ describe("a transcript has one entry for", () => {
 
   test("a tool's failure, with its error", () => {
     const error = { name: "ToolError", code: "E" };
-    expect(transcript(toolResult(AT, "c", "broke", { error }))).toMatchObject([{ kind: "tool", ok: false, error }]);
+    expect(transcript(toolResult(AT, "c", "broke", { error }))).toMatchObject([
+      { kind: "tool", ok: false, error },
+    ]);
   });
 
   test.each<[EventDraft, number]>([
@@ -112,14 +123,22 @@ describe("a transcript", () => {
   });
 
   test("does not take a call's name from an earlier Turn", () => {
-    const entries = transcript(turnStart(1), toolCall(AT, "c", "ls"), turnEnd(1), turnStart(2), toolResult(AT, "c", "x"));
+    const entries = transcript(
+      turnStart(1),
+      toolCall(AT, "c", "ls"),
+      turnEnd(1),
+      turnStart(2),
+      toolResult(AT, "c", "x"),
+    );
     expect(entries).toMatchObject([{ kind: "tool", name: "" }]);
   });
 
   test("of an earlier view ends where that view ends", () => {
     const drafts = [turnStart(1), userMessage("a"), userMessage("b")];
     const projections = new SessionProjections().catchUp(viewOfDrafts(drafts));
-    expect([...projections.transcript(viewOfDrafts(drafts.slice(0, 2)))]).toMatchObject([{ seq: 1, text: "a" }]);
+    expect([...projections.transcript(viewOfDrafts(drafts.slice(0, 2)))]).toMatchObject([
+      { seq: 1, text: "a" },
+    ]);
   });
 });
 

@@ -30,7 +30,11 @@ function reported(inputTokens: number): EventDraft {
 }
 
 function message(inputTokens?: number): EventDraft {
-  return assistantMessage(AT, [textBlock("a")], inputTokens === undefined ? {} : { usage: usage(inputTokens) });
+  return assistantMessage(
+    AT,
+    [textBlock("a")],
+    inputTokens === undefined ? {} : { usage: usage(inputTokens) },
+  );
 }
 
 /** Input tokens of one Step made of these events. */
@@ -58,7 +62,9 @@ describe("a Step counts once", () => {
 
   test("and not again when compaction rewrites its message", () => {
     const rewritten = replacing(message(10), 2, 2, [2]);
-    expect(fold([turnStart(1), stepStart(AT), message(10), stepEnd(AT), turnEnd(1), rewritten]).total.inputTokens).toBe(10);
+    expect(
+      fold([turnStart(1), stepStart(AT), message(10), stepEnd(AT), turnEnd(1), rewritten]).total.inputTokens,
+    ).toBe(10);
   });
 });
 
@@ -108,7 +114,8 @@ describe("usage", () => {
   test("can be cloned, and the copy goes its own way", () => {
     const projection = fold(drafts);
     const copy = projection.clone();
-    for (const event of toEvents([turnStart(3), stepStart({ turn: 3, step: 1 }), message(100)], 0, 11)) copy.fold(event);
+    for (const event of toEvents([turnStart(3), stepStart({ turn: 3, step: 1 }), message(100)], 0, 11))
+      copy.fold(event);
     expect([projection.total.inputTokens, copy.total.inputTokens]).toEqual([8, 108]);
   });
 });

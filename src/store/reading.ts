@@ -1,0 +1,53 @@
+import type { SessionEvent } from "../session/events.ts";
+import { type DecodedRecord, recordEvents } from "../session/records.ts";
+import type { PageRequest, StoredSummary } from "./backend.ts";
+import { assertNext, decodeOwnHeader } from "./cold-read.ts";
+import { HoldfastError } from "./errors.ts";
+import type { SessionSummary } from "./persistence.ts";
+
+/* How what a backend read becomes the answer of `readFrom` and `list`. */
+
+const MAX_LIMIT = 2 ** 31 - 1;
+
+/** Backends get natural numbers that they can count with. */
+export function boundedLimit(limit: number): number {
+  return Math.max(0, Math.min(Math.floor(limit), MAX_LIMIT));
+}
+
+export function boundedPage({ limit, cursor }: PageRequest): PageRequest {
+  return {
+    ...(limit === undefined ? {} : { limit: boundedLimit(limit) }),
+    ...(cursor === undefined ? {} : { cursor }),
+  };
+}
+
+/** At most `limit` events from `fromSeq` on, of records that begin with the one that holds it. @throws CorruptError */
+export function eventsFrom(
+  id: string,
+  decoded: readonly DecodedRecord[],
+  fromSeq: number,
+  limit: number,
+): SessionEvent[] {
+  const events: SessionEvent[] = [];
+  let next = Math.min(Math.max(0, fromSeq), decoded[0]?.record.seq ?? 0);
+  for (const { record } of decoded) {
+    if (events.length >= limit) break;
+    assertNext(id, record, next);
+    next = record.seq + record.count;
+    for (const event of recordEvents(record)) {
+      if (event.seq >= fromSeq && events.length < limit) events.push(event);
+    }
+  }
+  return events;
+}
+
+/** A session as a listing shows it: with its header, or with the reason why there is none. */
+export function summarise({ id, headerText, problem }: StoredSummary): SessionSummary {
+  if (problem !== undefined) return { id, problem };
+  try {
+    return { id, header: decodeOwnHeader(id, headerText) };
+  } catch (error) {
+    if (error instanceof HoldfastError) return { id, problem: error.message };
+    throw error;
+  }
+}

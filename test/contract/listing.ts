@@ -1,0 +1,109 @@
+import { describe, expect, test } from "bun:test";
+import type { Contract } from "./contract.ts";
+import type { Rig } from "./rig.ts";
+import { title, titleAt } from "./support.ts";
+
+const METHODS = ["list", "listSnapshots"] as const;
+
+async function fill(rig: Rig, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, k) => `session ${k}`);
+  await Promise.all(ids.map((id) => rig.stored(id, [title(0)])));
+  return ids;
+}
+
+/** The ids of all pages. `between` runs after each page. */
+async function page(rig: Rig, method: (typeof METHODS)[number], limit?: number, between = async () => {}) {
+  const pages: string[][] = [];
+  let cursor: string | undefined;
+  do {
+    const { items, nextCursor } = await rig.store[method]({
+      ...(limit === undefined ? {} : { limit }),
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+    pages.push(items.map(({ id }) => id));
+    cursor = nextCursor;
+    if (cursor !== undefined) await between();
+  } while (cursor !== undefined);
+  return pages;
+}
+
+/** Listing opens no log, and is paged. */
+export function listing({ rigged, capabilities }: Contract): void {
+  describe("listing", () => {
+    for (const method of METHODS) {
+      test(
+        `${method}: pages hold each session once, whatever their size`,
+        rigged(async (rig) => {
+          const ids = await fill(rig, 12);
+          await rig.restart();
+          for (const limit of [1, 5, 6, 11, 12, 13, 1_000]) {
+            const pages = await page(rig, method, limit);
+            expect(pages.flat().toSorted()).toEqual(ids.toSorted());
+            for (const ids of pages.slice(0, -1)) expect(ids.length).toBe(limit);
+            expect(pages.length).toBe(Math.ceil(ids.length / limit));
+          }
+        }),
+      );
+
+      test(
+        `${method}: a page without a limit is bounded`,
+        rigged(async (rig) => {
+          const ids = await fill(rig, 105);
+          const pages = await page(rig, method);
+          expect(pages.map(({ length }) => length)).toEqual([100, 5]);
+          expect(new Set(pages.flat())).toEqual(new Set(ids));
+        }),
+      );
+
+      test(
+        `${method}: sessions that come, grow or go between two pages disturb no other`,
+        rigged(async (rig) => {
+          const ids = await fill(rig, 9);
+          let round = 0;
+          const pages = await page(rig, method, 2, async () => {
+            round += 1;
+            await rig.stored(`new ${round}`, [title(0)]);
+            await rig.store.append(ids[round] ?? "", [titleAt(1)]);
+          });
+          const old = pages.flat().filter((id) => !id.startsWith("new"));
+          expect(old.toSorted()).toEqual(ids.toSorted());
+          expect(new Set(pages.flat()).size).toBe(pages.flat().length);
+        }),
+      );
+
+      test(
+        `${method}: an empty store has an empty page`,
+        rigged(async (rig) => {
+          expect(await rig.store[method]()).toEqual({ items: [] });
+        }),
+      );
+    }
+
+    test(
+      "snapshots are equal while nothing changed, and differ for just the session that did",
+      rigged(async (rig) => {
+        await fill(rig, 4);
+        const before = await rig.store.listSnapshots();
+        expect(await rig.store.listSnapshots()).toEqual(before);
+        await rig.restart();
+        if (rig.capabilities.durable) expect(await rig.store.listSnapshots()).toEqual(before);
+        await rig.store.append("session 2", [titleAt(1)]);
+        const after = new Map(
+          (await rig.store.listSnapshots()).items.map(({ id, revision }) => [id, revision]),
+        );
+        const changed = before.items.filter(({ id, revision }) => after.get(id) !== revision);
+        expect(changed.map(({ id }) => id)).toEqual(["session 2"]);
+      }),
+    );
+
+    test.skipIf(!capabilities.faults)(
+      "listing opens no log",
+      rigged(async (rig) => {
+        await fill(rig, 3);
+        await page(rig, "list");
+        await page(rig, "listSnapshots");
+        expect(rig.faults.calls("readStored") + rig.faults.calls("readSuffix")).toBe(0);
+      }),
+    );
+  });
+}
