@@ -35,9 +35,14 @@ export class Agent implements AsyncDisposable {
       ...(system === undefined ? {} : { system }),
       tools: [...tools.descriptors()],
     };
+    const { session } = this;
     const resumed = this.#resumed;
-    this.#resumed = false;
-    return runTurn({ session: this.session, provider, tools, header, input, maxSteps, newId, signal, resumed });
+    try {
+      return await runTurn({ session, provider, tools, header, input, maxSteps, newId, signal, resumed });
+    } finally {
+      // A Turn that could not save its envelope has not taken the session up: the next one still does.
+      if (Bun.deepEquals(session.projections.requestHeader, header)) this.#resumed = false;
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,4 +1,4 @@
-import { InvalidEventError } from "../session/errors.ts";
+import { InvalidEventError, NotSerialisableError } from "../session/errors.ts";
 import type { AssistantMessage, Chunk, ContentBlock, Usage } from "../session/events.ts";
 import type { LogWriter } from "../session/log.ts";
 import { waitFor } from "../session/wait-for.ts";
@@ -57,16 +57,19 @@ export async function streamAnswer(
       answer.add(chunk);
       await writer.push({ type: "assistant/chunk", data: { ...place, chunk } });
     }
+    const { finish } = answer;
+    if (finish !== "stop" && finish !== "tool-calls" && finish !== "max-tokens") {
+      throw badAnswer(finish === undefined ? "it stopped before its end" : `it ended as ${finish}`);
+    }
+    return { message: await commit(false), finish };
   } catch (error) {
+    // The log refused a chunk, which shows with the event after it. The writer takes nothing more.
+    if (error instanceof InvalidEventError || error instanceof NotSerialisableError)
+      throw badAnswer(error.message);
     if (signal.aborted && answer.hasWords) await commit(true);
     if (signal.aborted) throw signal.reason;
-    throw error instanceof InvalidEventError ? badAnswer(error.message) : error;
+    throw error;
   }
-  const { finish } = answer;
-  if (finish !== "stop" && finish !== "tool-calls" && finish !== "max-tokens") {
-    throw badAnswer(finish === undefined ? "it stopped before its end" : `it ended as ${finish}`);
-  }
-  return { message: await commit(false), finish };
 }
 
 function badAnswer(what: string): ProviderError {

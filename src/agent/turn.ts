@@ -7,6 +7,7 @@ import type { UsageTotals } from "../session/projections/usage.ts";
 import { type ClosingAnswer, closeTurn, interruptedAnswer } from "../session/recovery.ts";
 import type { Session } from "../session/session.ts";
 import { waitFor } from "../session/wait-for.ts";
+import { STORE_ERROR_TABLE } from "../store/errors.ts";
 import { MaxStepsError, TurnAbort } from "./errors.ts";
 import { type Provider, ProviderError } from "./provider.ts";
 import { buildRequest } from "./request.ts";
@@ -224,11 +225,7 @@ function abortedAnswer(call: OpenCall, messageId: string): ClosingAnswer {
 
 /** Whether the Turn ended in a way of its own, rather than by the store or by a defect. */
 function isTurnFailure(error: unknown): boolean {
-  return (
-    error instanceof TurnAbort ||
-    error instanceof ProviderError ||
-    error instanceof MaxStepsError
-  );
+  return error instanceof TurnAbort || error instanceof ProviderError || error instanceof MaxStepsError;
 }
 
 function reasonFor(error: unknown): { readonly reason: TurnEndReason; readonly failure?: HoldfastError } {
@@ -247,6 +244,12 @@ function reasonFor(error: unknown): { readonly reason: TurnEndReason; readonly f
           ...(error.requestId === undefined ? {} : { requestId: error.requestId }),
         }
       : {};
-  const { message, code } = error;
+  const { code } = error;
+  // What the store says of itself holds paths and system errors, and the log is served: it keeps the kind of failure.
+  const message = isStoreCode(code) ? STORE_ERROR_TABLE[code].title : error.message;
   return { reason: { kind: "error", error: { message, code, ...details } }, failure: error };
+}
+
+function isStoreCode(code: string): code is keyof typeof STORE_ERROR_TABLE {
+  return Object.hasOwn(STORE_ERROR_TABLE, code);
 }

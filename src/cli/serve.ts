@@ -13,12 +13,12 @@ export async function serve(options: RawOptions): Promise<number> {
   const config = parseConfig(options, process.env);
   await configureLogging();
   const stopped = Promise.withResolvers<number>();
+  let signals = 0;
   for (const [signal, code] of Object.entries(SIGNAL_EXITS)) {
-    let count = 0;
     process.on(signal, () => {
-      count += 1;
+      signals += 1;
       // The second one means it: what was acknowledged is on the disk, and recovery closes the rest.
-      if (count > 1) process.exit(code);
+      if (signals > 1) process.exit(code);
       stopped.resolve(code);
     });
   }

@@ -5,14 +5,13 @@ import { problem, problemFor } from "./problem.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { type StatusServices, statusRoutes } from "./status.ts";
 
-/** Largest request body, in bytes. */
-export const MAX_BODY = 8 * 1024 * 1024;
+export { MAX_BODY } from "./json-body.ts";
 
 /**
- * A Turn takes as long as it takes, so idle connections are not cut; and a port belongs to one process, where Elysia
- * would let a second one share it.
+ * A Turn takes as long as it takes, so idle connections are not cut; a port belongs to one process, where Elysia would
+ * let a second one share it; and bodies are bounded where they are read, with an answer that says so.
  */
-const SERVE = { maxRequestBodySize: MAX_BODY, idleTimeout: 0, reusePort: false } as const;
+const SERVE = { maxRequestBodySize: Number.MAX_SAFE_INTEGER, idleTimeout: 0, reusePort: false } as const;
 
 export interface AppOptions {
   readonly invocations: InvocationServices;
@@ -34,7 +33,7 @@ export function createApp(options: AppOptions) {
         case "NOT_FOUND":
           return notFound(self.app?.routes ?? [], request);
         case "PARSE":
-          return problem("invalid-request", "The body is not valid JSON.");
+          return problemFor(error.cause);
         case "VALIDATION":
           return invalid(error, request, options.report);
         case "INVALID_FILE_TYPE":
@@ -68,7 +67,7 @@ function notFound(routes: Routes, request: Request): Response {
 function matches(route: string, path: string): boolean {
   const parts = route.split("/");
   const found = path.split("/");
-  return parts.length === found.length && parts.every((part, k) => part.startsWith(":") || part === found[k]);
+  return parts.length === found.length && parts.every((part, k) => (part.startsWith(":") ? found[k] !== "" : part === found[k]));
 }
 
 /** A request that breaks its schema is the client's mistake; an answer that does is ours. */
@@ -77,11 +76,8 @@ function invalid(error: { readonly type?: string; readonly all?: unknown }, requ
     report(error, request);
     return problem("internal", "The request failed for a reason on our side.");
   }
-  const type = request.headers.get("content-type");
-  if (error.type === "body" && !(type ?? "").toLowerCase().startsWith("application/json")) {
-    return problem("unsupported-media-type", "The body must be JSON.", "Send `Content-Type: application/json`.");
-  }
-  return problem("invalid-request", `The ${error.type ?? "request"} is not valid: ${firstIssue(error.all)}`);
+  const where = error.type === "params" ? "path" : (error.type ?? "request");
+  return problem("invalid-request", `The ${where} is not valid: ${firstIssue(error.all)}`);
 }
 
 function firstIssue(issues: unknown): string {

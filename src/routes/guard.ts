@@ -22,7 +22,13 @@ export function guard(request: Request, options: GuardOptions): Response | undef
     return problem("foreign-origin", "Requests from pages of other origins are refused.");
   }
   if (options.token !== undefined && !hasToken(request, options.token)) {
-    return problem("unauthorised", "The request carries no valid token.", "Send `Authorization: Bearer <token>`.");
+    const refusal = problem(
+      "unauthorised",
+      "The request carries no valid token.",
+      "Send `Authorization: Bearer <token>`.",
+    );
+    refusal.headers.set("www-authenticate", "Bearer");
+    return refusal;
   }
   return undefined;
 }

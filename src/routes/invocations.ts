@@ -5,6 +5,7 @@ import { ClosingError, InvocationCancelledError, UnknownInvocationError } from "
 import type { InvocationQueue } from "../agent/invocations.ts";
 import type { ProviderRegistry, Route } from "../agent/providers/registry.ts";
 import type { TurnResult } from "../agent/turn.ts";
+import { readJsonBody } from "./json-body.ts";
 
 export interface InvocationServices {
   readonly agent: Agent;
@@ -55,6 +56,7 @@ export function invocationRoutes({ agent, queue, providers, defaultRoute }: Invo
       },
       {
         params: paramsSchema,
+        parse: ({ request }) => readJsonBody(request),
         body: bodySchema,
         response: { 200: answerSchema },
         detail: {
@@ -64,6 +66,8 @@ export function invocationRoutes({ agent, queue, providers, defaultRoute }: Invo
           responses: {
             400: { description: "`invalid-request`" },
             409: { description: "`invocation-duplicate` or `invocation-cancelled`" },
+            413: { description: "`too-large`" },
+            415: { description: "`unsupported-media-type`" },
             502: { description: "`provider-…`" },
             503: { description: "`no-route`, `queue-full` or `closing`" },
             504: { description: "`provider-timeout`" },

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import type { Place } from "../session/errors.ts";
 import {
   AlreadyExistsError,
   ClosedError,
@@ -13,27 +13,17 @@ import {
 
 /* How typed errors cross from the storage thread to the main thread. */
 
-const placeSchema = z.object({
-  path: z.string().exactOptional(),
-  sessionId: z.string().exactOptional(),
-  offset: z.number().exactOptional(),
-  row: z.number().exactOptional(),
-  seq: z.number().exactOptional(),
-  eventType: z.string().exactOptional(),
-  field: z.string().exactOptional(),
-});
-
-export const wireErrorSchema = z.object({
-  code: z.string(),
-  message: z.string(),
-  hint: z.string(),
-  place: placeSchema,
-  expected: z.string().exactOptional(),
-  found: z.string().exactOptional(),
-  sent: z.number().exactOptional(),
-  next: z.number().exactOptional(),
-});
-export type WireError = z.infer<typeof wireErrorSchema>;
+/** A typed error as plain data. */
+export interface WireError {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string;
+  readonly place: Place;
+  readonly expected?: string;
+  readonly found?: string;
+  readonly sent?: number;
+  readonly next?: number;
+}
 
 /** An error as plain data. What is not typed becomes a failed storage. */
 export function errorToWire(error: unknown): WireError {

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import {
   CorruptError,
   HoldfastError,
@@ -65,12 +64,11 @@ export class SequenceConflictError extends HoldfastError {
 }
 
 /** Who holds a store: as the holder wrote it down when it took the lock. */
-export const lockHolderSchema = z.object({
-  pid: z.number().int(),
+export interface LockHolder {
+  readonly pid: number;
   /** ISO 8601. */
-  startedAt: z.string(),
-});
-export type LockHolder = z.infer<typeof lockHolderSchema>;
+  readonly startedAt: string;
+}
 
 /** Another process writes this store. */
 export class LockedError extends HoldfastError {

@@ -1,16 +1,17 @@
-import { z } from "zod";
 import type { AppendBatch, AppendOutcome, Repair, Revision } from "./backend.ts";
-import { errorFromWire, errorToWire, wireErrorSchema } from "./error-wire.ts";
+import { errorFromWire, errorToWire, type WireError } from "./error-wire.ts";
 import type { BackendWriter } from "./writer.ts";
 
 /*
  * What the main thread and the storage thread say to each other. One JSON string a message: cloning many small objects
- * costs eight times as much.
+ * costs eight times as much. Both ends are this program, built from these types, so that a message is not checked again.
  */
 
 /** Which writer the thread opens. */
-export const writerSpecSchema = z.object({ kind: z.literal("sqlite"), path: z.string() });
-export type WriterSpec = z.infer<typeof writerSpecSchema>;
+export interface WriterSpec {
+  readonly kind: "sqlite";
+  readonly path: string;
+}
 
 export type Call =
   | { readonly method: "open"; readonly spec: WriterSpec }
@@ -25,36 +26,28 @@ export interface Request {
   readonly call: Call;
 }
 
-const replySchema = z.object({
-  number: z.number(),
-  result: z.unknown(),
-  error: wireErrorSchema.exactOptional(),
-});
-export type Reply = z.infer<typeof replySchema>;
+/** What a call gives back. */
+export type Result = readonly WireOutcome[] | Revision | boolean | null;
+type WireOutcome = { readonly ok: true; readonly revision: Revision } | { readonly ok: false; readonly error: WireError };
 
-export function parseReply(text: unknown): Reply {
-  return replySchema.parse(JSON.parse(z.string().parse(text)));
+export type Reply =
+  | { readonly number: number; readonly result: Result }
+  | { readonly number: number; readonly error: WireError };
+
+export function parseReply(text: string): Reply {
+  return JSON.parse(text);
 }
 
-const outcomesSchema = z.array(
-  z.discriminatedUnion("ok", [
-    z.object({ ok: z.literal(true), revision: z.string() }),
-    z.object({ ok: z.literal(false), error: wireErrorSchema }),
-  ]),
-);
-
-export function parseOutcomes(result: unknown): readonly AppendOutcome[] {
-  return outcomesSchema
-    .parse(result)
-    .map((outcome) => (outcome.ok ? outcome : { ok: false, error: errorFromWire(outcome.error) }));
-}
-
-export function parseRevision(result: unknown): Revision {
-  return z.string().parse(result);
+/** The outcomes of `appendBatch`, with typed errors again. */
+export function toOutcomes(result: Result): readonly AppendOutcome[] {
+  if (!Array.isArray(result)) throw new TypeError("appendBatch gives outcomes");
+  return result.map((outcome: WireOutcome) =>
+    outcome.ok ? outcome : { ok: false, error: errorFromWire(outcome.error) },
+  );
 }
 
 /** Runs one call on an open writer and returns what crosses the thread boundary. */
-export function perform(writer: BackendWriter, call: Exclude<Call, { method: "open" }>): unknown {
+export function perform(writer: BackendWriter, call: Exclude<Call, { method: "open" }>): Result {
   switch (call.method) {
     case "appendBatch":
       return writer
@@ -65,8 +58,10 @@ export function perform(writer: BackendWriter, call: Exclude<Call, { method: "op
     case "delete":
       return writer.delete(call.id);
     case "checkWritable":
-      return writer.checkWritable();
+      writer.checkWritable();
+      return null;
     case "close":
-      return writer.close();
+      writer.close();
+      return null;
   }
 }

@@ -1,7 +1,7 @@
 import type { AppendBatch, AppendOutcome, Repair, Revision } from "./backend.ts";
 import { errorFromWire } from "./error-wire.ts";
 import { ClosedError, type HoldfastError, StorageFailedError } from "./errors.ts";
-import { type Call, parseOutcomes, parseReply, parseRevision, type WriterSpec } from "./storage-protocol.ts";
+import { type Call, parseReply, type Result, toOutcomes, type WriterSpec } from "./storage-protocol.ts";
 import type { BackendWriter } from "./writer.ts";
 
 /** A backend's writer, wherever it runs. Calls are carried out in order. */
@@ -45,24 +45,24 @@ function workerLocation(): string {
 
 class StorageThread implements StorageClient {
   readonly #worker: Worker;
-  readonly #calls = new Map<number, PromiseWithResolvers<unknown>>();
+  readonly #calls = new Map<number, PromiseWithResolvers<Result>>();
   #number = 0;
   #dead: HoldfastError | undefined;
   #closing: Promise<void> | undefined;
 
   constructor() {
     this.#worker = new Worker(workerLocation());
-    this.#worker.onmessage = ({ data }: MessageEvent<unknown>) => this.#settle(data);
+    this.#worker.onmessage = ({ data }: MessageEvent<string>) => this.#settle(data);
     this.#worker.onerror = (event) => this.#die(event.message);
     this.#worker.addEventListener("close", () => this.#die("it ended"));
   }
 
   async appendBatch(batches: readonly AppendBatch[]): Promise<readonly AppendOutcome[]> {
-    return parseOutcomes(await this.call({ method: "appendBatch", batches }));
+    return toOutcomes(await this.call({ method: "appendBatch", batches }));
   }
 
   async commitRepair(id: string, repair: Repair): Promise<Revision> {
-    return parseRevision(await this.call({ method: "commitRepair", id, repair }));
+    return String(await this.call({ method: "commitRepair", id, repair }));
   }
 
   async delete(id: string): Promise<boolean> {
@@ -79,9 +79,9 @@ class StorageThread implements StorageClient {
     return this.#closing;
   }
 
-  call(call: Call): Promise<unknown> {
+  call(call: Call): Promise<Result> {
     if (this.#dead !== undefined) return Promise.reject(this.#dead);
-    const reply = Promise.withResolvers<unknown>();
+    const reply = Promise.withResolvers<Result>();
     this.#number += 1;
     this.#calls.set(this.#number, reply);
     this.#worker.postMessage(JSON.stringify({ number: this.#number, call }));
@@ -98,12 +98,12 @@ class StorageThread implements StorageClient {
     this.terminate();
   }
 
-  #settle(data: unknown): void {
-    const { number, result, error } = parseReply(data);
-    const call = this.#calls.get(number);
-    this.#calls.delete(number);
-    if (error === undefined) call?.resolve(result);
-    else call?.reject(errorFromWire(error));
+  #settle(data: string): void {
+    const reply = parseReply(data);
+    const call = this.#calls.get(reply.number);
+    this.#calls.delete(reply.number);
+    if ("error" in reply) call?.reject(errorFromWire(reply.error));
+    else call?.resolve(reply.result);
   }
 
   /** A thread that is gone is a failed store: everything under way fails, and so does whatever comes. */

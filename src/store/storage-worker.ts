@@ -1,7 +1,7 @@
 import { errorToWire } from "./error-wire.ts";
 import { ClosedError } from "./errors.ts";
 import { SqliteWriter } from "./sqlite/writer.ts";
-import { perform, type Request, type WriterSpec } from "./storage-protocol.ts";
+import { perform, type Reply, type Request, type Result, type WriterSpec } from "./storage-protocol.ts";
 import type { BackendWriter } from "./writer.ts";
 
 /* The storage thread: blocking writes and syncs happen here, so that a slow disk stalls neither HTTP nor a stream. */
@@ -14,7 +14,7 @@ function openWriter(spec: WriterSpec): BackendWriter {
   return new SqliteWriter(spec.path);
 }
 
-function handle({ call }: Request): unknown {
+function handle({ call }: Request): Result {
   if (call.method === "open") {
     writer = openWriter(call.spec);
     return null;
@@ -22,16 +22,19 @@ function handle({ call }: Request): unknown {
   if (writer === undefined) throw new ClosedError();
   const result = perform(writer, call);
   if (call.method === "close") writer = undefined;
-  return result ?? null;
+  return result;
 }
 
 self.onmessage = ({ data }: MessageEvent<string>) => {
-  // Only this program's own main thread talks here, with messages made from the same types.
   const request: Request = JSON.parse(data);
   const { number } = request;
-  try {
-    self.postMessage(JSON.stringify({ number, result: handle(request) }));
-  } catch (error) {
-    self.postMessage(JSON.stringify({ number, result: null, error: errorToWire(error) }));
-  }
+  self.postMessage(JSON.stringify(answer(number, request)));
 };
+
+function answer(number: number, request: Request): Reply {
+  try {
+    return { number, result: handle(request) };
+  } catch (error) {
+    return { number, error: errorToWire(error) };
+  }
+}

@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
-import { errorCode, LockedError, type LockHolder, lockHolderSchema, toStorageError } from "./errors.ts";
+import { errorCode, LockedError, type LockHolder, toStorageError } from "./errors.ts";
+import { z } from "zod";
 import beginExclusive from "./sql/begin-exclusive.sql" with { type: "text" };
 import setJournalModeMemory from "./sql/set-journal-mode-memory.sql" with { type: "text" };
 
@@ -10,6 +11,8 @@ import setJournalModeMemory from "./sql/set-journal-mode-memory.sql" with { type
  * file for people; that file is never what decides (a reused pid cannot look alive).
  */
 
+const lockHolderSchema = z.object({ pid: z.number().int(), startedAt: z.string() });
+
 /**
  * Locks held by this process. POSIX locks are per process, so a second one of ours would not be refused by the system.
  * Keeps the connections alive: one that was garbage-collected would have lost its lock.
@@ -18,7 +21,6 @@ const held = new Map<string, { readonly holder: LockHolder; readonly database: D
 
 /** A lock that is held until disposed. */
 export interface WriterLock extends Disposable {
-  /** @throws StorageFailedError when the lock file was taken away. */
   readonly holder: LockHolder;
 }
 

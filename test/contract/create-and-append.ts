@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { EventDraft } from "../../src/session/events.ts";
+import { HoldfastError } from "../../src/store/errors.ts";
 import { allEventDrafts } from "../fixtures/arbitraries.ts";
 import { toEvents, userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
 import { expectHistory } from "./model.ts";
 import { headerOf } from "./rig.ts";
+import { rejectionOf } from "./support.ts";
 
 const TITLE: EventDraft = { type: "session/title", data: { title: "x" } };
 
@@ -56,6 +58,40 @@ export function createAndAppend({ rigged }: Contract): void {
     );
 
     test(
+      "data that looks like an envelope, or like a storage record, is data",
+      rigged(async (rig) => {
+        const envelope = { type: "x/y", seq: 0, sourceEventSeqs: [0, 1, 2, 3, 4], surfaceOp: "append" };
+        const lookalikes: unknown[] = [
+          envelope,
+          { a: 1, sourceEventSeqs: [0, 1, 2, 3, 4], surfaceOp: { op: "replace", start: 0, end: 1 } },
+          { a: 1, sourceEventSeqs: [100, 200, 300, 400], surfaceOp: "append" },
+          JSON.stringify(envelope),
+          {
+            type: "text-chunks",
+            seq0: 0,
+            time0: 0,
+            data: { turn: 1, step: 1, index: 0, dt: [], texts: ["a"] },
+          },
+        ];
+        const drafts = [0, 1, 2, 3, 4, ...lookalikes].map((data, k): EventDraft => {
+          return { type: "session/title", time: k, data };
+        });
+        const message = {
+          id: "m",
+          role: "user" as const,
+          content: [],
+          source: { kind: "user", extra: envelope },
+          extra: envelope,
+        };
+        drafts.push({ type: "user/message", time: 10, data: message, surfaceOp: "append" });
+        await rig.stored("s", drafts);
+        await rig.restart();
+        expectHistory(await rig.store.inspect("s"), toEvents(drafts), "s");
+        expect(await rig.store.readFrom("s", 5)).toEqual(toEvents(drafts).slice(5));
+      }),
+    );
+
+    test(
       "an append returns the event with its seq and the clock's time, frozen",
       rigged(async (rig) => {
         const session = await rig.create("s");
@@ -91,12 +127,12 @@ export function createAndAppend({ rigged }: Contract): void {
         await rig.create("never");
         expect(await rig.store.list()).toEqual({ items: [] });
         expect(await rig.store.listSnapshots()).toEqual({ items: [] });
-        await expect(rig.store.inspect("never")).rejects.toMatchObject({ code: "not-found" });
+        expect(await rejectionOf(rig.store.inspect("never"))).toMatchObject({ code: "not-found" });
         expect(await rig.store.readFrom("never", 0)).toEqual([]);
         await rig.restart();
         expect(await rig.store.list()).toEqual({ items: [] });
-        await expect(rig.store.readFrom("never", 0)).rejects.toMatchObject({ code: "not-found" });
-        await expect(rig.store.delete("never")).rejects.toMatchObject({ code: "not-found" });
+        expect(await rejectionOf(rig.store.readFrom("never", 0))).toMatchObject({ code: "not-found" });
+        expect(await rejectionOf(rig.store.delete("never"))).toMatchObject({ code: "not-found" });
         const again = await rig.create("never");
         expect((await again.log.append(TITLE)).seq).toBe(0);
       }),
@@ -152,11 +188,17 @@ export function createAndAppend({ rigged }: Contract): void {
       "an id that is stored, open or registered cannot be created again",
       rigged(async (rig) => {
         const open = await rig.create("open");
-        await expect(rig.store.create(headerOf("open"))).rejects.toMatchObject({ code: "already-exists" });
+        expect(await rejectionOf(rig.store.create(headerOf("open")))).toMatchObject({
+          code: "already-exists",
+        });
         await open.log.append(TITLE);
-        await expect(rig.store.create(headerOf("open"))).rejects.toMatchObject({ code: "already-exists" });
+        expect(await rejectionOf(rig.store.create(headerOf("open")))).toMatchObject({
+          code: "already-exists",
+        });
         await rig.restart();
-        await expect(rig.store.create(headerOf("open"))).rejects.toMatchObject({ code: "already-exists" });
+        expect(await rejectionOf(rig.store.create(headerOf("open")))).toMatchObject({
+          code: "already-exists",
+        });
         expect((await rig.store.inspect("open")).log.length).toBe(1);
       }),
     );
@@ -172,8 +214,10 @@ export function createAndAppend({ rigged }: Contract): void {
     test(
       "a header that is malformed is refused and registers nothing",
       rigged(async (rig) => {
-        await expect(rig.store.create(headerOf("s", { createdAt: -1 }))).rejects.toThrow();
-        await expect(rig.store.create(headerOf(""))).rejects.toThrow();
+        expect(await rejectionOf(rig.store.create(headerOf("s", { createdAt: -1 })))).toBeInstanceOf(
+          HoldfastError,
+        );
+        expect(await rejectionOf(rig.store.create(headerOf("")))).toBeInstanceOf(HoldfastError);
         const session = await rig.create("s");
         expect((await session.log.append(TITLE)).seq).toBe(0);
       }),

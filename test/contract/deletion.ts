@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
-import { outcomesOf, title, titleAt } from "./support.ts";
+import { outcomesOf, rejectionOf, title, titleAt } from "./support.ts";
 
 /** Deleting sessions that are not open. */
 export function deletion({ rigged }: Contract): void {
@@ -34,7 +34,7 @@ export function deletion({ rigged }: Contract): void {
       rigged(async (rig) => {
         const session = await rig.create("s");
         await session.log.append(title(0));
-        await expect(rig.store.delete("s")).rejects.toMatchObject({ code: "session-open" });
+        expect(await rejectionOf(rig.store.delete("s"))).toMatchObject({ code: "session-open" });
         expect((await session.log.append(title(1))).seq).toBe(1);
         await session[Symbol.asyncDispose]();
         await rig.store.delete("s");

@@ -3,7 +3,7 @@ import { AlreadyExistsError, StorageFailedError, StorageFullError } from "../../
 import { turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
 import { expectHistory } from "./model.ts";
-import { outcomesOf, title, titleAt } from "./support.ts";
+import { outcomesOf, rejectionOf, title, titleAt } from "./support.ts";
 
 const FULL = new StorageFullError({ path: "/full" });
 
@@ -70,7 +70,7 @@ export function failures({ rigged, capabilities }: Contract): void {
       rigged(async (rig) => {
         const session = await rig.create("s");
         rig.faults.fail("appendBatch", { error: FULL });
-        await expect(session.log.append(title(0))).rejects.toMatchObject({ code: "storage-full" });
+        expect(await rejectionOf(session.log.append(title(0)))).toMatchObject({ code: "storage-full" });
         expect((await rig.store.list()).items).toEqual([]);
         expect((await session.log.append(title(0))).seq).toBe(0);
         await rig.restart();
@@ -83,7 +83,9 @@ export function failures({ rigged, capabilities }: Contract): void {
       rigged(async (rig) => {
         await rig.stored("s", [title(0)]);
         rig.faults.fail("appendBatch", { error: FULL });
-        await expect(rig.store.append("s", [titleAt(1)])).rejects.toMatchObject({ code: "storage-full" });
+        expect(await rejectionOf(rig.store.append("s", [titleAt(1)]))).toMatchObject({
+          code: "storage-full",
+        });
         expect((await rig.store.inspect("s")).log.length).toBe(1);
         await rig.store.append("s", [titleAt(1)]);
         expect((await rig.store.inspect("s")).log.length).toBe(2);
@@ -95,7 +97,7 @@ export function failures({ rigged, capabilities }: Contract): void {
       rigged(async (rig) => {
         const session = await rig.create("s");
         rig.faults.fail("appendBatch", { error: new TypeError("boom") });
-        await expect(session.log.append(title(0))).rejects.toMatchObject({ code: "storage-failed" });
+        expect(await rejectionOf(session.log.append(title(0)))).toMatchObject({ code: "storage-failed" });
       }),
     );
 
@@ -105,7 +107,7 @@ export function failures({ rigged, capabilities }: Contract): void {
         const session = await rig.create("s");
         expect(await rig.store.health()).toMatchObject({ writable: true });
         rig.faults.fail("appendBatch", { error: FULL });
-        await expect(session.log.append(title(0))).rejects.toMatchObject({ code: "storage-full" });
+        expect(await rejectionOf(session.log.append(title(0)))).toMatchObject({ code: "storage-full" });
         expect(await rig.store.health()).toMatchObject({ writable: false, problem: "storage-full" });
         await session.log.append(title(0));
         expect(await rig.store.health()).toMatchObject({ writable: true });
@@ -120,9 +122,9 @@ export function failures({ rigged, capabilities }: Contract): void {
         await rig.stored("s", [title(0)]);
         const { session } = await rig.resume("s");
         rig.faults.fail("appendBatch", { error: new StorageFailedError("no answer"), when: "after" });
-        await expect(session.log.append(title(1))).rejects.toMatchObject({ code: "storage-failed" });
+        expect(await rejectionOf(session.log.append(title(1)))).toMatchObject({ code: "storage-failed" });
         expect(session.log.length).toBe(1);
-        await expect(session.log.append(title(2))).rejects.toMatchObject({ code: "sequence-conflict" });
+        expect(await rejectionOf(session.log.append(title(2)))).toMatchObject({ code: "sequence-conflict" });
         await rig.restart();
         const { session: again } = await rig.resume("s");
         expect([...again.log].map(({ data }) => data)).toEqual([{ n: 0 }, { n: 1 }]);
@@ -135,8 +137,8 @@ export function failures({ rigged, capabilities }: Contract): void {
       rigged(async (rig) => {
         const session = await rig.create("s");
         rig.faults.fail("appendBatch", { error: new StorageFailedError("no answer"), when: "after" });
-        await expect(session.log.append(title(0))).rejects.toMatchObject({ code: "storage-failed" });
-        await expect(session.log.append(title(0))).rejects.toBeInstanceOf(AlreadyExistsError);
+        expect(await rejectionOf(session.log.append(title(0)))).toMatchObject({ code: "storage-failed" });
+        expect(await rejectionOf(session.log.append(title(0)))).toBeInstanceOf(AlreadyExistsError);
         await rig.restart();
         expect((await rig.store.list()).items.length).toBe(1);
         expect((await rig.store.inspect("s")).log.length).toBe(1);
@@ -172,7 +174,7 @@ export function failures({ rigged, capabilities }: Contract): void {
         const { closers } = await rig.store.inspect("s");
         for (const method of ["prepare", "load"] as const) {
           rig.faults.fail("commitRepair", { error: FULL });
-          await expect(rig.store[method]("s")).rejects.toMatchObject({ code: "storage-full" });
+          expect(await rejectionOf(rig.store[method]("s"))).toMatchObject({ code: "storage-full" });
           expect((await rig.store.inspect("s")).closers).toEqual(closers);
         }
         const preparation = await rig.resume("s");
@@ -189,7 +191,7 @@ export function failures({ rigged, capabilities }: Contract): void {
         for (const method of ["inspect", "load", "prepare"] as const) {
           for (const after of [0, 1]) {
             rig.faults.breakPages(new StorageFailedError("unreadable"), after);
-            await expect(rig.store[method]("s")).rejects.toMatchObject({ code: "storage-failed" });
+            expect(await rejectionOf(rig.store[method]("s"))).toMatchObject({ code: "storage-failed" });
           }
         }
         await using preparation = await rig.store.prepare("s");
@@ -202,7 +204,7 @@ export function failures({ rigged, capabilities }: Contract): void {
       rigged(async (rig) => {
         await rig.stored("s", [title(0)]);
         rig.faults.fail("delete", { error: new StorageFailedError("read-only") });
-        await expect(rig.store.delete("s")).rejects.toMatchObject({ code: "storage-failed" });
+        expect(await rejectionOf(rig.store.delete("s"))).toMatchObject({ code: "storage-failed" });
         expect((await rig.store.inspect("s")).log.length).toBe(1);
         await rig.store.delete("s");
       }),

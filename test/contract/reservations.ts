@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { turnEnd, turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
 import { headerOf } from "./rig.ts";
-import { deltas, outcomesOf, title, titleAt } from "./support.ts";
+import { deltas, outcomesOf, rejectionOf, title, titleAt } from "./support.ts";
 
 /** One Session at a time writes an id: prepare reserves it, publish keeps it, disposing gives it back. */
 export function reservations({ rigged, capabilities }: Contract): void {
@@ -12,9 +12,9 @@ export function reservations({ rigged, capabilities }: Contract): void {
       rigged(async (rig) => {
         await rig.stored("s", [title(0)]);
         const first = await rig.store.prepare("s");
-        await expect(rig.store.prepare("s")).rejects.toMatchObject({ code: "session-open" });
-        await expect(rig.store.delete("s")).rejects.toMatchObject({ code: "session-open" });
-        await expect(rig.store.create(headerOf("s"))).rejects.toMatchObject({ code: "already-exists" });
+        expect(await rejectionOf(rig.store.prepare("s"))).toMatchObject({ code: "session-open" });
+        expect(await rejectionOf(rig.store.delete("s"))).toMatchObject({ code: "session-open" });
+        expect(await rejectionOf(rig.store.create(headerOf("s")))).toMatchObject({ code: "already-exists" });
         await first[Symbol.asyncDispose]();
         await using second = await rig.store.prepare("s");
         expect(second.session.log.length).toBe(1);
@@ -38,7 +38,7 @@ export function reservations({ rigged, capabilities }: Contract): void {
         const preparation = await rig.store.prepare("s");
         const session = preparation.publish();
         await preparation[Symbol.asyncDispose]();
-        await expect(rig.store.prepare("s")).rejects.toMatchObject({ code: "session-open" });
+        expect(await rejectionOf(rig.store.prepare("s"))).toMatchObject({ code: "session-open" });
         expect((await session.log.append(title(1))).seq).toBe(1);
         await session[Symbol.asyncDispose]();
         await using next = await rig.store.prepare("s");
@@ -50,9 +50,9 @@ export function reservations({ rigged, capabilities }: Contract): void {
       "a created Session is reserved as well",
       rigged(async (rig) => {
         const session = await rig.create("s");
-        await expect(rig.store.prepare("s")).rejects.toMatchObject({ code: "session-open" });
+        expect(await rejectionOf(rig.store.prepare("s"))).toMatchObject({ code: "session-open" });
         await session.log.append(title(0));
-        await expect(rig.store.prepare("s")).rejects.toMatchObject({ code: "session-open" });
+        expect(await rejectionOf(rig.store.prepare("s"))).toMatchObject({ code: "session-open" });
         await session[Symbol.asyncDispose]();
         await using preparation = await rig.store.prepare("s");
         expect(preparation.session.log.length).toBe(1);
@@ -93,7 +93,7 @@ export function reservations({ rigged, capabilities }: Contract): void {
         const old = await rig.create("s");
         await old.log.appendAll([turnStart(1), turnEnd(1)]);
         await old[Symbol.asyncDispose]();
-        await expect(old.log.append(title(2))).rejects.toMatchObject({ code: "closed" });
+        expect(await rejectionOf(old.log.append(title(2)))).toMatchObject({ code: "closed" });
         await using next = await rig.store.prepare("s");
         const outcomes = await outcomesOf([old.log.append(title(2)), next.session.log.append(title(3))]);
         expect(outcomes).toEqual(["closed", "ok"]);
@@ -107,9 +107,9 @@ export function reservations({ rigged, capabilities }: Contract): void {
       rigged(async (rig) => {
         const session = await rig.create("s");
         await session[Symbol.asyncDispose]();
-        await expect(session.log.append(title(0))).rejects.toMatchObject({ code: "closed" });
+        expect(await rejectionOf(session.log.append(title(0)))).toMatchObject({ code: "closed" });
         expect((await rig.store.list()).items).toEqual([]);
-        await expect(rig.store.append("s", [titleAt(0)])).rejects.toMatchObject({ code: "not-found" });
+        expect(await rejectionOf(rig.store.append("s", [titleAt(0)]))).toMatchObject({ code: "not-found" });
       }),
     );
   });

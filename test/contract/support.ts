@@ -11,6 +11,17 @@ export async function outcomesOf(promises: readonly Promise<unknown>[]): Promise
   });
 }
 
+/** The error of a promise that must fail. */
+export async function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
+  let value: unknown;
+  try {
+    value = await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error(`expected a rejection, got ${Bun.inspect(value)}`);
+}
+
 /** Lets everything run that needs no help from outside. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

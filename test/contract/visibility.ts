@@ -3,6 +3,7 @@ import type { SessionEvent } from "../../src/session/events.ts";
 import { textDelta, turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
 import { expectHistory } from "./model.ts";
+import { rejectionOf } from "./support.ts";
 
 const AT = { turn: 1, step: 1 };
 
@@ -50,7 +51,7 @@ export function visibility({ rigged, capabilities }: Contract): void {
         const append = session.log.append(userMessage("first"));
         await hold.reached;
         expect((await rig.store.list()).items).toEqual([]);
-        await expect(rig.store.inspect("s")).rejects.toMatchObject({ code: "not-found" });
+        expect(await rejectionOf(rig.store.inspect("s"))).toMatchObject({ code: "not-found" });
         hold.release();
         await append;
         expect((await rig.store.list()).items.map(({ id }) => id)).toEqual(["s"]);

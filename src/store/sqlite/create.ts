@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { toStorageError } from "../errors.ts";
+import { CorruptError, toStorageError } from "../errors.ts";
 import { syncDirectory } from "../paths.ts";
+import { sizeOf } from "./identity.ts";
 import { createSchema } from "./schema.ts";
 import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
 
@@ -11,6 +12,7 @@ import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
  * leaves half a store. Without `replace` a file that appeared meanwhile is left alone. The caller holds the lock.
  */
 export function createStore(path: string, { replace }: { readonly replace: boolean }): void {
+  assertNoOrphan(path);
   const draft = `${path}.creating`;
   try {
     for (const suffix of ["", "-wal", "-shm", "-journal"]) rmSync(`${draft}${suffix}`, { force: true });
@@ -27,6 +29,20 @@ export function createStore(path: string, { replace }: { readonly replace: boole
   } catch (error) {
     rmSync(draft, { force: true });
     throw toStorageError(error, "The store could not be made", { path });
+  }
+}
+
+/** SQLite would play a journal that lies beside the new database into it, whatever database it came from. */
+function assertNoOrphan(path: string): void {
+  for (const journal of [`${path}-wal`, `${path}-journal`]) {
+    const size = sizeOf(journal);
+    if (size === 0) continue;
+    throw new CorruptError("A journal lies here without its database", {
+      expected: "no journal where a new store shall be made",
+      found: `${size} bytes`,
+      place: { path: journal },
+      hint: "Put the database file back beside it, or move the journal away to begin with an empty store.",
+    });
   }
 }
 

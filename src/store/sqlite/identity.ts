@@ -1,6 +1,7 @@
-import { Database } from "bun:sqlite";
+import { constants, Database } from "bun:sqlite";
 import { closeSync, openSync, readSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import { errorCode, StorageFailedError, toStorageError, UnsupportedFormatError } from "../errors.ts";
 import { assertSchema, countObjects } from "./schema.ts";
@@ -35,14 +36,44 @@ const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
 export type FileKind = "absent" | "empty" | "store";
 
 /**
- * Looks at what lies at `path`, read-only, so that a refusal leaves every byte as it was. The file's own header comes
- * first: a foreign file is never opened with SQLite, which might roll back a journal in it.
+ * A first look, without the lock: refuses what cannot be a Holdfast store, so that no file appears beside it. Says
+ * nothing about a store that may be in use.
+ * @throws UnsupportedFormatError, CorruptError, StorageFailedError
+ */
+export function refuseForeign(path: string): void {
+  const header = readHeader(path);
+  if (header === undefined || header.length === 0) return;
+  if (!hasIdentity(path, header)) identify(path);
+}
+
+/**
+ * Looks at what lies at `path`, read-only, so that a refusal leaves every byte as it was. The caller holds the lock. The
+ * file's own header comes first: a foreign file is never opened with SQLite, which might roll back a journal in it.
  * @throws UnsupportedFormatError, CorruptError, StorageFailedError
  */
 export function identify(path: string): FileKind {
   const header = readHeader(path);
   if (header === undefined) return "absent";
   if (header.length === 0) return "empty";
+  hasIdentity(path, header);
+  try {
+    using database = openQuietly(path);
+    // Another program may be reading or writing here just now.
+    database.run(setBusyTimeout);
+    // With a write-ahead log beside it, the header of the file may be older than the database.
+    const id = readNumber(database, getApplicationId);
+    const version = readNumber(database, getUserVersion);
+    if (id === 0 && version === 0 && countObjects(database) === 0) return "empty";
+    assertIdentity(path, id, version);
+    assertSchema(database, path);
+    return "store";
+  } catch (error) {
+    throw toStorageError(error, "The store could not be read", { path });
+  }
+}
+
+/** Whether the header of a database names Holdfast; false when it names nobody. @throws UnsupportedFormatError */
+function hasIdentity(path: string, header: Buffer): boolean {
   if (header.length < HEADER_SIZE || header.toString("latin1", 0, MAGIC.length) !== MAGIC) {
     throw new UnsupportedFormatError("The file is not a SQLite database", {
       place: { path },
@@ -51,24 +82,21 @@ export function identify(path: string): FileKind {
   }
   const applicationId = header.readInt32BE(APPLICATION_ID_OFFSET);
   const version = header.readInt32BE(USER_VERSION_OFFSET);
-  if (applicationId !== 0 || version !== 0) assertIdentity(path, applicationId, version);
-  try {
-    using database = new Database(path, { readonly: true, strict: true });
-    // Another process may be opening or closing the store just now.
-    database.run(setBusyTimeout);
-    // With a write-ahead log beside it, the header of the file may be older than the database.
-    const current = {
-      id: readNumber(database, getApplicationId),
-      version: readNumber(database, getUserVersion),
-    };
-    const objects = countObjects(database);
-    if (current.id === 0 && current.version === 0 && objects === 0) return "empty";
-    assertIdentity(path, current.id, current.version);
-    assertSchema(database, path);
-    return "store";
-  } catch (error) {
-    throw toStorageError(error, "The store could not be read", { path });
-  }
+  if (applicationId === 0 && version === 0) return false;
+  assertIdentity(path, applicationId, version);
+  return true;
+}
+
+/** Opens for reading. Where no log is to be replayed the file is all there is, and SQLite makes no files beside it. */
+function openQuietly(path: string): Database {
+  if (sizeOf(`${path}-wal`) > 0) return new Database(path, { readonly: true, strict: true });
+  const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
+  return new Database(`${pathToFileURL(path).href}?immutable=1`, flags);
+}
+
+/** Size of a file in bytes; 0 when there is none. */
+export function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** @throws StorageFailedError when the folder of `path` lies on a network file system. */

@@ -7,7 +7,7 @@ import { runInProcess, type StorageClient, startStorageThread } from "../storage
 import { acquireWriterLock, isHeldHere } from "../writer-lock.ts";
 import { SqliteBackend } from "./backend.ts";
 import { createStore } from "./create.ts";
-import { assertLocalFileSystem, identify } from "./identity.ts";
+import { assertLocalFileSystem, identify, refuseForeign } from "./identity.ts";
 import { SqliteReader } from "./reader.ts";
 import { SqliteWriter } from "./writer.ts";
 
@@ -25,7 +25,7 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   const path = resolveStorePath(options.path);
   // Before the lock, so that a foreign file gets no lock file beside it. Reading a file that this very process has
   // locked would free the lock: POSIX drops it when any descriptor of the file is closed.
-  if (!isHeldHere(path)) identify(path);
+  if (!isHeldHere(path)) refuseForeign(path);
   makeDirectory(dirname(path));
   assertLocalFileSystem(path);
   await using resources = new AsyncDisposableStack();

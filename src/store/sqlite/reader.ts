@@ -1,5 +1,4 @@
 import { Database } from "bun:sqlite";
-import { z } from "zod";
 import type { DecodedRecord } from "../../session/records.ts";
 import type {
   Page,
@@ -10,15 +9,15 @@ import type {
   StoredSummary,
 } from "../backend.ts";
 import { ClosedError, CorruptError, toStorageError } from "../errors.ts";
+import { formatRevision, headerChecksum, MAX_EVENTS, sessionKey } from "./keys.ts";
 import {
   decodeRow,
   describeSession,
-  headerChecksum,
   isRecordRow,
+  isSessionRow,
+  isTailRow,
   type RecordRow,
   type SessionRow,
-  sessionKey,
-  sessionRowSchema,
 } from "./rows.ts";
 import listSessions from "./sql/list-sessions.sql" with { type: "text" };
 import selectPage from "./sql/select-page.sql" with { type: "text" };
@@ -31,19 +30,7 @@ import setCacheSize from "./sql/set-cache-size.sql" with { type: "text" };
 /** Rows read at once; a page is decoded before the next is read. */
 const PAGE_ROWS = 256;
 
-const tailSchema = z.object({ seq: z.number(), count: z.number(), checksum: z.number() });
-const startSchema = z.object({ seq: z.number() });
-const listRowSchema = sessionRowSchema.extend({ key: z.string() });
 const DEFAULT_LIMIT = 100;
-
-/** What a revision is made of: changes with every append, and with a session that was deleted and made again. */
-export function formatRevision(
-  session: { number: number; checksum: number },
-  nextSeq: number,
-  tail: number,
-): Revision {
-  return `${session.number}.${session.checksum.toString(16)}.${nextSeq}.${tail.toString(16)}`;
-}
 
 /** The reading side of a SQLite store: its own read-only connection, which a commit under way never blocks. */
 export class SqliteReader implements Disposable {
@@ -77,8 +64,10 @@ export class SqliteReader implements Disposable {
   readSuffix(id: string, fromSeq: number, limit: number): readonly DecodedRecord[] | undefined {
     const session = this.#session(id);
     if (session === undefined) return undefined;
-    const start = this.#get(selectRecordStart, { session: session.number, seq: fromSeq });
-    const from = start === undefined ? fromSeq : startSchema.parse(start).seq;
+    // Row ids hold session and seq, so that a seq out of bounds would lead into another session.
+    const seq = Math.min(Math.max(fromSeq, 0), MAX_EVENTS - 1);
+    const start = this.#get(selectRecordStart, { session: session.number, seq });
+    const from = isTailRow(start) ? start.seq : seq;
     return this.#rows(session.number, from, limit).map((row) => decodeRow(row, id, this.#path));
   }
 
@@ -97,9 +86,9 @@ export class SqliteReader implements Disposable {
 
   #session(id: string): SessionRow | undefined {
     const key = sessionKey(id);
-    const row = this.#get(selectSession, { key });
-    if (row === undefined) return undefined;
-    const session = sessionRowSchema.parse(row);
+    const session = this.#get(selectSession, { key });
+    if (session === undefined) return undefined;
+    if (!isSessionRow(session)) throw this.#otherShape();
     const actual = headerChecksum(key, session.header);
     if (actual === session.checksum) return session;
     throw new CorruptError("The checksum of the session header does not match", {
@@ -109,11 +98,11 @@ export class SqliteReader implements Disposable {
     });
   }
 
-  #revision(session: { number: number; checksum: number }): Revision {
-    const row = this.#get(selectTail, { session: session.number });
-    if (row === undefined) return formatRevision(session, 0, 0);
-    const { seq, count, checksum } = tailSchema.parse(row);
-    return formatRevision(session, seq + count, checksum);
+  #revision(session: SessionRow): Revision {
+    const tail = this.#get(selectTail, { session: session.number });
+    if (tail === undefined) return formatRevision(session, 0, 0);
+    if (!isTailRow(tail)) throw this.#otherShape();
+    return formatRevision(session, tail.seq + tail.count, tail.checksum);
   }
 
   async *#pages(id: string, session: number): AsyncGenerator<readonly DecodedRecord[]> {
@@ -130,23 +119,17 @@ export class SqliteReader implements Disposable {
 
   #rows(session: number, from: number, limit: number): RecordRow[] {
     const rows = this.#guard(() => this.#database.query(selectPage).all({ session, from, limit }));
-    return rows.map((row) => {
-      if (isRecordRow(row)) return row;
-      throw new CorruptError("A row has another shape", {
-        expected: "the columns of schema version 1",
-        found: "other types",
-        place: { path: this.#path },
-      });
-    });
+    if (rows.every(isRecordRow)) return rows;
+    throw this.#otherShape();
   }
 
   #list<T>(
     { limit = DEFAULT_LIMIT, cursor }: PageRequest,
-    map: (row: z.infer<typeof listRowSchema>) => T,
+    map: (row: SessionRow) => T,
   ): Page<T> {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
-    const found = this.#guard(() => this.#database.query(listSessions).all({ before, limit: limit + 1 }));
-    const rows = z.array(listRowSchema).parse(found);
+    const rows = this.#guard(() => this.#database.query(listSessions).all({ before, limit: limit + 1 }));
+    if (!rows.every(isSessionRow)) throw this.#otherShape();
     const page = rows.slice(0, limit);
     const last = page.at(-1);
     return {
@@ -157,6 +140,14 @@ export class SqliteReader implements Disposable {
 
   #get(sql: string, parameters: Record<string, string | number>): unknown {
     return this.#guard(() => this.#database.query(sql).get(parameters)) ?? undefined;
+  }
+
+  #otherShape(): CorruptError {
+    return new CorruptError("A row has another shape", {
+      expected: "the columns of schema version 1",
+      found: "other types",
+      place: { path: this.#path },
+    });
   }
 
   #guard<T>(task: () => T): T {

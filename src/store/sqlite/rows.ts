@@ -1,12 +1,9 @@
-import { z } from "zod";
 import type { Place } from "../../session/errors.ts";
 import { type DecodedRecord, decodeRecord, type SessionRecord } from "../../session/records.ts";
 import { clip } from "../../session/text.ts";
 import { CorruptError } from "../errors.ts";
-import { expandRanges, joinSources, parseRanges, type Ranges, type SplitText } from "./sources.ts";
-
-/** Most events of a session: `records.id` keeps session and seq in one integer, with 32 bits for the seq. */
-export const MAX_EVENTS = 2 ** 32;
+import { headerChecksum, recordChecksum, sessionIdOf } from "./keys.ts";
+import { expandRanges, joinSources, parseRanges, type Ranges } from "./sources.ts";
 
 /** A row of `records`, its columns in the order of the table. */
 export interface RecordRow {
@@ -34,39 +31,38 @@ export function isRecordRow(row: unknown): row is RecordRow {
   );
 }
 
-export const sessionRowSchema = z.object({ number: z.number(), header: z.string(), checksum: z.number() });
-export type SessionRow = z.infer<typeof sessionRowSchema>;
-
-/**
- * The column `key` for a session id: its JSON text without the quotes, since a TEXT column would turn lone surrogates
- * into replacement characters and make different ids equal.
- */
-export function sessionKey(id: string): string {
-  return JSON.stringify(id).slice(1, -1);
+/** A row of `sessions`. */
+export interface SessionRow {
+  readonly number: number;
+  readonly key: string;
+  readonly header: string;
+  readonly checksum: number;
 }
 
-/** The id that {@link sessionKey} came from. */
-export function sessionIdOf(key: string): string {
-  return z.string().parse(JSON.parse(`"${key}"`));
+export function isSessionRow(row: unknown): row is SessionRow {
+  if (typeof row !== "object" || row === null) return false;
+  const { number, key, header, checksum } = row as Readonly<Record<string, unknown>>;
+  const isText = typeof key === "string" && typeof header === "string";
+  return isText && typeof number === "number" && typeof checksum === "number";
+}
+
+/** The end of a session: its last row without the body. */
+export interface TailRow {
+  readonly seq: number;
+  readonly count: number;
+  readonly checksum: number;
+}
+
+export function isTailRow(row: unknown): row is TailRow {
+  if (typeof row !== "object" || row === null) return false;
+  const { seq, count, checksum } = row as Readonly<Record<string, unknown>>;
+  return typeof seq === "number" && typeof count === "number" && typeof checksum === "number";
 }
 
 /** What a listing shows of a row: its id, and why the row cannot be trusted, if so. */
-export function describeSession(row: SessionRow & { readonly key: string }): {
-  id: string;
-  problem?: string;
-} {
+export function describeSession(row: SessionRow): { id: string; problem?: string } {
   if (headerChecksum(row.key, row.header) === row.checksum) return { id: sessionIdOf(row.key) };
   return { id: row.key, problem: "The checksum of the session header does not match" };
-}
-
-/** CRC-32 over the UTF-8 bytes of body and sources, which determine every column. Source: docs/format.md. */
-export function recordChecksum({ body, sources }: SplitText): number {
-  return Bun.hash.crc32(sources === null ? body : body + sources);
-}
-
-/** CRC-32 over key and header. */
-export function headerChecksum(key: string, header: string): number {
-  return Bun.hash.crc32(`${key}\n${header}`);
 }
 
 /** Checks a row against its checksum and its body against the columns. @throws CorruptError with the row's place. */
@@ -84,12 +80,14 @@ export function decodeRow(row: RecordRow, sessionId: string, path: string): Deco
   const decoded = decodeRecord(body, place);
   const { record } = decoded;
   const sameSpan = record.seq === seq && record.count === row.count;
-  if (!sameSpan || record.type !== row.type || record.time !== row.time) throw columnFault(row, record, place);
+  if (!sameSpan || record.type !== row.type || record.time !== row.time)
+    throw columnFault(row, record, place);
   return sources === null ? decoded : withSources(decoded, sources, place);
 }
 
 function columnFault(row: RecordRow, record: SessionRecord, place: Place): CorruptError {
-  const column = (["seq", "count", "type", "time"] as const).find((name) => row[name] !== record[name]) ?? "seq";
+  const column =
+    (["seq", "count", "type", "time"] as const).find((name) => row[name] !== record[name]) ?? "seq";
   return new CorruptError(`The column ${column} of a row differs from its body`, {
     expected: String(record[column]),
     found: String(row[column]),

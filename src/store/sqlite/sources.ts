@@ -5,6 +5,8 @@
 
 const SOURCES = ',"sourceEventSeqs":[';
 const SURFACE_OP = ',"surfaceOp":';
+/** What follows the sources of an event itself. After a list of that name inside its data there is more to close. */
+const ENVELOPE_END = /^,"surfaceOp":(?:"append"|\{[^{}]*\})(?:,"ignorable":(?:true|false))?\}$/;
 /** Below this, ranges save nothing. */
 const FEWEST = 4;
 
@@ -24,6 +26,7 @@ export function splitSources(text: string): SplitText {
   const start = text.lastIndexOf(SOURCES);
   if (start < 0) return whole;
   const end = text.indexOf("]", start);
+  if (!ENVELOPE_END.test(text.slice(end + 1))) return whole;
   const ranges = toRanges(
     text
       .slice(start + SOURCES.length, end)
@@ -43,7 +46,7 @@ export function joinSources(body: string, ranges: Ranges): string {
 
 /** The column `sources`, if it holds ascending ranges of seqs before `end`. */
 export function parseRanges(sources: string, end: number): Ranges | undefined {
-  const ranges: unknown = JSON.parse(sources);
+  const ranges = parseJson(sources);
   if (!Array.isArray(ranges)) return undefined;
   let previous = -1;
   for (const range of ranges) {
@@ -53,6 +56,14 @@ export function parseRanges(sources: string, end: number): Ranges | undefined {
     previous = last;
   }
   return ranges;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** All seqs of the ranges. */

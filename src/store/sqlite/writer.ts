@@ -1,6 +1,5 @@
 import { Database, type Statement } from "bun:sqlite";
 import { statSync } from "node:fs";
-import { z } from "zod";
 import type { AppendBatch, AppendOutcome, Repair, Revision } from "../backend.ts";
 import {
   AlreadyExistsError,
@@ -11,12 +10,12 @@ import {
   toStorageError,
 } from "../errors.ts";
 import type { BackendWriter } from "../writer.ts";
-import { formatRevision } from "./reader.ts";
-import { headerChecksum, MAX_EVENTS, recordChecksum, sessionKey } from "./rows.ts";
+import { formatRevision, headerChecksum, MAX_EVENTS, recordChecksum, sessionKey } from "./keys.ts";
 import { splitSources } from "./sources.ts";
 import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
 import deleteRecords from "./sql/delete-records.sql" with { type: "text" };
 import deleteSession from "./sql/delete-session.sql" with { type: "text" };
+import getDataVersion from "./sql/get-data-version.sql" with { type: "text" };
 import getSynchronous from "./sql/get-synchronous.sql" with { type: "text" };
 import insertRecord from "./sql/insert-record.sql" with { type: "text" };
 import insertSession from "./sql/insert-session.sql" with { type: "text" };
@@ -30,8 +29,8 @@ import setJournalSizeLimit from "./sql/set-journal-size-limit.sql" with { type: 
 import setSynchronous from "./sql/set-synchronous.sql" with { type: "text" };
 
 const SYNCHRONOUS_FULL = 2;
-const sessionSchema = z.object({ number: z.number(), checksum: z.number() });
-const tailSchema = z.object({ seq: z.number(), count: z.number(), checksum: z.number() });
+/** Sessions whose end is remembered between commits. */
+const MAX_TAILS = 4_096;
 
 interface OpenFile {
   readonly path: string;
@@ -39,11 +38,15 @@ interface OpenFile {
   readonly ino: number;
 }
 
+/** Where a session ends. `checksum` is the header's. */
 interface Tail {
   readonly number: number;
   readonly checksum: number;
   readonly nextSeq: number;
 }
+
+type SessionColumns = Pick<Tail, "number" | "checksum">;
+type TailColumns = { readonly seq: number; readonly count: number };
 
 /** The one writing connection of a SQLite store: WAL, and a sync to the disk with every commit. */
 export class SqliteWriter implements BackendWriter {
@@ -51,13 +54,18 @@ export class SqliteWriter implements BackendWriter {
   readonly #database: Database;
   /** The database and its write-ahead log, as they were when they were opened. */
   readonly #files: readonly OpenFile[];
-  readonly #selectSession: Statement;
-  readonly #selectTail: Statement;
+  readonly #transaction: (task: () => unknown) => unknown;
+  readonly #dataVersion: Statement<{ readonly data_version: number }, []>;
+  readonly #selectSession: Statement<SessionColumns>;
+  readonly #selectTail: Statement<TailColumns>;
   readonly #insertSession: Statement;
   readonly #insertRecord: Statement;
   readonly #deleteRecords: Statement;
   readonly #deleteSession: Statement;
   readonly #statements: readonly Statement[];
+  /** Ends of sessions, by id; good as long as no other connection has written (`PRAGMA data_version`). */
+  readonly #tails = new Map<string, Tail>();
+  #seenVersion = -1;
 
   /** Opens an existing Holdfast database. The caller holds the writer lock and has checked the file's identity. */
   constructor(path: string) {
@@ -66,18 +74,25 @@ export class SqliteWriter implements BackendWriter {
       this.#database = new Database(path, { readwrite: true, create: false, strict: true });
       configure(this.#database);
       const statements: Statement[] = [];
-      const prepare = (sql: string) => {
-        const statement = this.#database.prepare(sql);
+      const prepare = <Row>(sql: string) => {
+        // The tables are STRICT and their definitions were checked, so the columns have the types that they say.
+        const statement = this.#database.prepare<Row, [Record<string, string | number | null>]>(sql);
         statements.push(statement);
         return statement;
       };
+      const transaction = this.#database.transaction((task: () => unknown) => task());
+      this.#transaction = (task) => transaction.immediate(task);
       this.#statements = statements;
+      this.#dataVersion = this.#database.prepare(getDataVersion);
+      statements.push(this.#dataVersion);
       this.#selectSession = prepare(selectSession);
       this.#selectTail = prepare(selectTail);
       this.#insertSession = prepare(insertSession);
       this.#insertRecord = prepare(insertRecord);
       this.#deleteRecords = prepare(deleteRecords);
       this.#deleteSession = prepare(deleteSession);
+      // The first read is what makes the write-ahead log.
+      this.#selectSession.get({ key: "" });
       this.#files = [path, `${path}-wal`].map(identifyFile);
     } catch (error) {
       throw toStorageError(error, "The store could not be opened", { path });
@@ -107,9 +122,9 @@ export class SqliteWriter implements BackendWriter {
     return this.#write("The session could not be deleted", () => {
       const row = this.#selectSession.get({ key: sessionKey(id) });
       if (row === null) return false;
-      const { number } = sessionSchema.parse(row);
-      this.#deleteRecords.run({ session: number });
-      this.#deleteSession.run({ session: number });
+      this.#tails.delete(id);
+      this.#deleteRecords.run({ session: row.number });
+      this.#deleteSession.run({ session: row.number });
       return true;
     });
   }
@@ -130,6 +145,8 @@ export class SqliteWriter implements BackendWriter {
   close(): void {
     try {
       this.#database.run(checkpoint);
+    } catch {
+      // On a full disk, say. What is committed stays in the log, and the next one to open the store reads it there.
     } finally {
       // A statement that is not finalised keeps the connection, and with it the write-ahead log, alive.
       for (const statement of this.#statements) statement.finalize();
@@ -138,35 +155,59 @@ export class SqliteWriter implements BackendWriter {
   }
 
   #write<T>(what: string, task: () => T): T {
+    let result: { readonly value: T } | undefined;
     try {
       this.checkWritable();
-      return this.#database.transaction(task).immediate();
+      this.#transaction(() => {
+        this.#forgetIfStale();
+        result = { value: task() };
+      });
     } catch (error) {
+      // Rolled back: what was remembered meanwhile did not happen.
+      this.#tails.clear();
       throw toStorageError(error, what, { path: this.#path });
     }
+    if (result === undefined) throw new StorageFailedError(what, { place: { path: this.#path } });
+    return result.value;
+  }
+
+  /** Somebody with a shell may write into the database too; then the ends of all sessions are read again. */
+  #forgetIfStale(): void {
+    const version = this.#dataVersion.get()?.data_version ?? -1;
+    if (version === this.#seenVersion && this.#tails.size < MAX_TAILS) return;
+    this.#tails.clear();
+    this.#seenVersion = version;
   }
 
   /** Where the batch goes, or why it does not fit. A new session gets its row here. */
   #locate({ id, header, expectedSeq }: AppendBatch): Tail | HoldfastError {
-    const key = sessionKey(id);
-    const row = this.#selectSession.get({ key });
-    if (row !== null && header !== undefined) return new AlreadyExistsError(id);
-    if (row === null) {
+    const tail = this.#tails.get(id) ?? this.#readTail(id);
+    if (tail === undefined) {
       if (header === undefined) return new NotFoundError(id, this.#path);
       if (expectedSeq !== 0) return new SequenceConflictError(id, expectedSeq, 0);
-      const checksum = headerChecksum(key, header);
-      const { lastInsertRowid } = this.#insertSession.run({ key, header, checksum });
-      return { number: Number(lastInsertRowid), checksum, nextSeq: 0 };
+      return this.#createSession(id, header);
     }
-    const session = sessionSchema.parse(row);
-    const tail = this.#selectTail.get({ session: session.number });
-    const last = tail === null ? undefined : tailSchema.parse(tail);
-    const nextSeq = last === undefined ? 0 : last.seq + last.count;
-    if (nextSeq !== expectedSeq) return new SequenceConflictError(id, expectedSeq, nextSeq);
-    return { ...session, nextSeq };
+    if (header !== undefined) return new AlreadyExistsError(id);
+    if (tail.nextSeq !== expectedSeq) return new SequenceConflictError(id, expectedSeq, tail.nextSeq);
+    return tail;
   }
 
-  #insert({ number, checksum, nextSeq }: Tail, { records }: AppendBatch): Revision {
+  #readTail(id: string): Tail | undefined {
+    const session = this.#selectSession.get({ key: sessionKey(id) });
+    if (session === null) return undefined;
+    const { number, checksum } = session;
+    const last = this.#selectTail.get({ session: number });
+    return { number, checksum, nextSeq: last === null ? 0 : last.seq + last.count };
+  }
+
+  #createSession(id: string, header: string): Tail {
+    const key = sessionKey(id);
+    const checksum = headerChecksum(key, header);
+    const { lastInsertRowid } = this.#insertSession.run({ key, header, checksum });
+    return { number: Number(lastInsertRowid), checksum, nextSeq: 0 };
+  }
+
+  #insert({ number, checksum, nextSeq }: Tail, { id, records }: AppendBatch): Revision {
     let next = nextSeq;
     let last = 0;
     for (const record of records) {
@@ -182,6 +223,7 @@ export class SqliteWriter implements BackendWriter {
         });
       }
     }
+    this.#tails.set(id, { number, checksum, nextSeq: next });
     return formatRevision({ number, checksum }, next, last);
   }
 }
@@ -198,14 +240,13 @@ function identifyFile(path: string): OpenFile {
 /** Sets what durability rests on, and reads it back: a pragma that does not take is silent. */
 function configure(database: Database): void {
   database.run(setBusyTimeout);
-  const mode = z
-    .object({ journal_mode: z.string() })
-    .parse(database.query(setJournalMode).get()).journal_mode;
+  const mode = database.query<{ journal_mode: string }, []>(setJournalMode).get()?.journal_mode;
   if (mode !== "wal") throw new StorageFailedError(`SQLite's journal mode is ${mode}, not WAL`);
   database.run(setSynchronous);
-  const level = z.object({ synchronous: z.number() }).parse(database.query(getSynchronous).get()).synchronous;
-  if (level !== SYNCHRONOUS_FULL)
+  const level = database.query<{ synchronous: number }, []>(getSynchronous).get()?.synchronous;
+  if (level !== SYNCHRONOUS_FULL) {
     throw new StorageFailedError(`SQLite's synchronous level is ${level}, not FULL`);
+  }
   if (process.platform === "darwin") database.run(setCheckpointFullfsync);
   database.run(setJournalSizeLimit);
   database.run(setCacheSize);

@@ -1,1 +1,1 @@
-SELECT number, header, checksum FROM sessions WHERE key = $key
+SELECT number, key, header, checksum FROM sessions WHERE key = $key

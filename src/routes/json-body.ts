@@ -1,0 +1,58 @@
+import { HoldfastError } from "../session/errors.ts";
+
+/** Largest request body, in bytes. */
+export const MAX_BODY = 8 * 1024 * 1024;
+
+/** A request body that is refused before anybody looks at its content. */
+export class BodyError extends HoldfastError {
+  readonly code: "invalid-request" | "too-large" | "unsupported-media-type";
+
+  constructor(code: BodyError["code"], message: string, hint: string) {
+    super(message, { hint });
+    this.code = code;
+  }
+}
+
+/**
+ * Reads a body as JSON. Only what is declared as JSON is read: a form, which any web page may send anywhere, is refused
+ * whatever stands in it. The limit is kept here, since the HTTP server's own one answers without a problem.
+ * @throws BodyError
+ */
+export async function readJsonBody(request: Request): Promise<unknown> {
+  const { headers } = request;
+  if (mediaType(headers.get("content-type")) !== "application/json") {
+    throw new BodyError(
+      "unsupported-media-type",
+      "The body must be JSON.",
+      "Send `Content-Type: application/json`.",
+    );
+  }
+  if (Number(headers.get("content-length")) > MAX_BODY) throw tooLarge();
+  const bytes = await readBounded(request.body);
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw new BodyError("invalid-request", "The body is not valid JSON.", "Send one JSON object in UTF-8.");
+  }
+}
+
+/** `Application/JSON; charset=utf-8` → `application/json`. */
+function mediaType(header: string | null): string {
+  return (header?.split(";")[0] ?? "").trim().toLowerCase();
+}
+
+/** A body without a declared length is counted as it comes. */
+async function readBounded(body: ReadableStream<Uint8Array> | null): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body ?? []) {
+    size += chunk.byteLength;
+    if (size > MAX_BODY) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function tooLarge(): BodyError {
+  return new BodyError("too-large", `The body is larger than ${MAX_BODY} bytes.`, "Send less at once.");
+}
