@@ -13,6 +13,7 @@ import { formatPlace, HoldfastError } from "../session/errors.ts";
 import { NotFoundError } from "../store/errors.ts";
 import { openMemory } from "../store/memory/index.ts";
 import type { SessionPersistence } from "../store/persistence.ts";
+import { storeFiles } from "../store/sqlite/files.ts";
 import { openSqlite } from "../store/sqlite/index.ts";
 import { type HostConfig, isLoopback } from "./config.ts";
 import { listen, withDeadline } from "./listener.ts";
@@ -95,7 +96,8 @@ async function openAgent(
 ): Promise<Agent> {
   const tools = new ToolRegistry();
   const cwd = resolve(config.workspace);
-  for (const tool of [...workspaceTools(cwd), ...extraTools]) tools.register(tool);
+  const files = config.sessionDb === undefined ? [] : storeFiles(config.sessionDb);
+  for (const tool of [...workspaceTools(cwd, () => files), ...extraTools]) tools.register(tool);
   const { systemPrompt: system, maxSteps, sessionId } = config;
   const agents = new Agents(
     persistence,

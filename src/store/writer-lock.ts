@@ -83,11 +83,21 @@ function writeOwner(path: string, holder: LockHolder): void {
   renameSync(draft, path);
 }
 
+/** Who holds the lock, as far as it is known: the holder may be between taking it and writing this. */
 function readOwner(path: string): LockHolder | undefined {
   try {
-    return lockHolderSchema.safeParse(JSON.parse(readFileSync(path, "utf8"))).data;
+    const holder = lockHolderSchema.safeParse(JSON.parse(readFileSync(path, "utf8"))).data;
+    return holder !== undefined && isAlive(holder.pid) ? holder : undefined;
   } catch {
-    // The holder is between taking the lock and writing this; the lock itself has already decided.
     return undefined;
+  }
+}
+
+/** Whether a process of this pid is there. One that is not cannot be the holder: it left its file when it was killed. */
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return errorCode(error) !== "ESRCH";
   }
 }

@@ -3,7 +3,6 @@ import { readdir, writeFile } from "node:fs/promises";
 import { z } from "zod";
 import packageJson from "../../package.json" with { type: "json" };
 import { runHoldfast } from "../fixtures/executable.ts";
-import { HostClient } from "../fixtures/host-client.ts";
 import { HostProcess } from "../fixtures/host-process.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
@@ -15,7 +14,8 @@ async function hostileFolder(): Promise<TempFolder> {
     ".env": "HOLDFAST_SESSION_ID=evil\nHOLDFAST_SESSION_DB=evil.db\nHOLDFAST_TOKEN=evil\nNODE_ENV=evil\n",
     ".env.production": "HOLDFAST_SESSION_ID=evil\nHOLDFAST_TOKEN=evil\n",
     ".env.local": "HOLDFAST_SESSION_ID=evil\nHOLDFAST_TOKEN=evil\n",
-    "bunfig.toml": 'preload = ["./evil.cjs"]\n[run]\npreload = ["./evil.cjs"]\n[serve]\npreload = ["./evil.cjs"]\n',
+    "bunfig.toml":
+      'preload = ["./evil.cjs"]\n[run]\npreload = ["./evil.cjs"]\n[serve]\npreload = ["./evil.cjs"]\n',
     "evil.cjs": evil,
     "package.json": JSON.stringify({
       name: "evil",
@@ -37,7 +37,7 @@ describe("files in the current folder change nothing", () => {
     await using folder = await hostileFolder();
     const before = await readdir(folder.path);
     await using host = await HostProcess.start({ cwd: folder.path });
-    const client = new HostClient(host);
+    const { client } = host;
     expect((await client.invoke("say hello")).body).toMatchObject({ sessionId: "default", message: "hello" });
     expect((await client.read()).sessionId).toBe("default");
     for (const path of ["/healthz", "/readyz", "/openapi.json"]) {

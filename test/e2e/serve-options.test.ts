@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { runHoldfast } from "../fixtures/executable.ts";
-import { HostClient } from "../fixtures/host-client.ts";
 import { HostProcess } from "../fixtures/host-process.ts";
 import { forever } from "../fixtures/model-replies.ts";
 import { delta, ProviderServer, sseReply, textReply, toolCallReply } from "../fixtures/provider-server.ts";
@@ -126,25 +125,28 @@ describe("a value that cannot be used", () => {
     expect(stderr).toContain("hint: ");
   });
 
-  test.each(Object.entries(UNUSABLE))("of the variable for %s is refused with its name", async (flag, value) => {
-    const { code, stdout, stderr } = await runHoldfast(["serve"], { env: { [variableOf(flag)]: value } });
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain(`${variableOf(flag)} cannot be ${JSON.stringify(value)}`);
-  });
+  test.each(Object.entries(UNUSABLE))(
+    "of the variable for %s is refused with its name",
+    async (flag, value) => {
+      const { code, stdout, stderr } = await runHoldfast(["serve"], { env: { [variableOf(flag)]: value } });
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toContain(`${variableOf(flag)} cannot be ${JSON.stringify(value)}`);
+    },
+  );
 });
 
 describe("a time limit", () => {
   test("for requests ends an answer that does not come", async () => {
     await using server = new ProviderServer(sseReply([delta({ content: "Well" }), forever()]));
     await using host = await HostProcess.start({ args: [...ask(server), "--request-timeout", "0.2"] });
-    const { status, body } = await new HostClient(host).invoke("hello");
+    const { status, body } = await host.client.invoke("hello");
     expect({ status, code: body.code }).toEqual({ status: 504, code: "provider-timeout" });
   });
 
   test("for shutting down ends a client that does not read its answer", async () => {
     await using server = new ProviderServer(textReply("x".repeat(4_000_000)));
     await using host = await HostProcess.start({ args: [...ask(server), "--drain-timeout", "0.2"] });
-    await new HostClient(host).invoke("hello");
+    await host.client.invoke("hello");
     using reader = await readSlowly(host.url, "/api/v1/sessions/default");
     await reader.begun;
     expect(await host.stop("SIGTERM")).toEqual({ code: 143 });

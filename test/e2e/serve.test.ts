@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
-import { HostClient } from "../fixtures/host-client.ts";
 import { HostProcess } from "../fixtures/host-process.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
@@ -15,7 +14,7 @@ describe("a Host that is ready", () => {
   test("prints its URL as one line on stdout, and nothing else ever", async () => {
     await using folder = await TempFolder.create();
     await using host = await HostProcess.start({ cwd: folder.path });
-    const client = new HostClient(host);
+    const { client } = host;
     expect((await client.invoke("say hello")).status).toBe(200);
     expect((await fetch(`${host.url}/nothing`)).status).toBe(404);
     await host.stop("SIGTERM");
@@ -47,7 +46,7 @@ describe("a Host", () => {
       cwd: folder.at("elsewhere"),
       args: ["--session-db", "data/agent.db"],
     });
-    const client = new HostClient(host);
+    const { client } = host;
     await client.invoke("say hello");
     expect((await client.read()).header["cwd"]).toBe(folder.at("elsewhere"));
     expect(await readdir(folder.at("elsewhere", "data"))).toContain("agent.db");
@@ -59,7 +58,7 @@ describe("a Host", () => {
       launcher: OPEN_UMASK,
       args: ["--session-db", folder.at("one", "two", "agent.db")],
     });
-    await new HostClient(host).invoke("say hello");
+    await host.client.invoke("say hello");
     expect(await modeOf(folder.at("one"))).toBe("700");
     expect(await modeOf(folder.at("one", "two"))).toBe("700");
     const names = await readdir(folder.at("one", "two"));
@@ -87,12 +86,12 @@ describe("a Host", () => {
     const args = ["--session-db", folder.at("agent.db"), "--session-id"];
     for (const id of ["first", "second"]) {
       await using host = await HostProcess.start({ args: [...args, id] });
-      const client = new HostClient(host);
+      const { client } = host;
       expect((await client.invoke(`say ${id}`)).body).toMatchObject({ sessionId: id, turn: 1, message: id });
       await host.stop("SIGTERM");
     }
     await using host = await HostProcess.start({ args: [...args, "first"] });
-    const session = await new HostClient(host).read("first");
+    const session = await host.client.read("first");
     expect(session.transcript.map((entry) => entry["text"])).toEqual(["say first", "first"]);
   });
 });
@@ -107,7 +106,7 @@ describe("the demo model", () => {
       await using host = await HostProcess.start({
         args: ["--session-db", folder.at(name), "--workspace", folder.at("notes")],
       });
-      const client = new HostClient(host);
+      const { client } = host;
       const turns = [await client.invoke("Where is the milk?", "a"), await client.invoke("And now?", "b")];
       answers.push([turns, (await client.read()).transcript]);
     }

@@ -1,4 +1,4 @@
-import { constants, type Dirent } from "node:fs";
+import { constants, type Dirent, statSync } from "node:fs";
 import { type FileHandle, lstat, open, readdir, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { z } from "zod";
@@ -11,6 +11,7 @@ export type WorkspaceCode =
   | "WORKSPACE_NOT_A_FILE"
   | "WORKSPACE_NOT_A_FOLDER"
   | "WORKSPACE_BINARY"
+  | "WORKSPACE_PROTECTED"
   | "WORKSPACE_DENIED"
   | "WORKSPACE_PAST_END"
   | "WORKSPACE_FAILED";
@@ -30,9 +31,15 @@ export interface WorkspacePath {
 /** A folder that tools may read, and nothing beside it: not by `..`, nor by absolute path, nor by symbolic link. */
 export class Workspace {
   readonly #root: string;
+  readonly #protectedFiles: () => readonly string[];
 
-  constructor(root: string) {
+  /**
+   * `protectedFiles` are never opened, under whatever name they lie in the workspace: the store of this very process.
+   * POSIX drops all locks that a process holds on a file as soon as the process closes any descriptor of it.
+   */
+  constructor(root: string, protectedFiles: () => readonly string[] = () => []) {
     this.#root = resolve(root);
+    this.#protectedFiles = protectedFiles;
   }
 
   /** @throws ToolError with a {@link WorkspaceCode}: outside, not found, denied. */
@@ -57,7 +64,7 @@ export class Workspace {
    * Never waits for a pipe or device, and checks after opening that the file is still the one inside the workspace.
    */
   async openFile(path: WorkspacePath): Promise<{ readonly handle: FileHandle; readonly size: number }> {
-    const handle = await openRegular(path);
+    const handle = await openRegular(path, this.#protectedFiles());
     try {
       const opened = await handle.stat({ bigint: true });
       const again = await this.resolve(path.shown);
@@ -105,15 +112,25 @@ export function quotePath(shown: string): string {
   return /[\p{Cc}\u2028\u2029]/u.test(shown) ? JSON.stringify(shown) : shown;
 }
 
-async function openRegular(path: WorkspacePath): Promise<FileHandle> {
+async function openRegular(path: WorkspacePath, protectedFiles: readonly string[]): Promise<FileHandle> {
   // Windows has neither flag.
   const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0);
   try {
-    if (!(await lstat(path.real)).isFile()) throw notAFile(path.shown);
+    const found = await lstat(path.real);
+    if (!found.isFile()) throw notAFile(path.shown);
+    if (isOneOf(found, protectedFiles)) throw protectedFile(path.shown);
     return await open(path.real, flags);
   } catch (error) {
     throw toToolError(error, path.shown);
   }
+}
+
+/** By device and inode: a hard link is the same file under another name. */
+function isOneOf(file: { readonly dev: number; readonly ino: number }, paths: readonly string[]): boolean {
+  return paths.some((path) => {
+    const other = statSync(path, { throwIfNoEntry: false });
+    return other !== undefined && other.dev === file.dev && other.ino === file.ino;
+  });
 }
 
 /** The real path; where it does not exist, that of the nearest ancestor that does. */
@@ -163,6 +180,13 @@ function notFound(shown: string): ToolError {
 
 function notAFile(shown: string): ToolError {
   return workspaceError("WORKSPACE_NOT_A_FILE", `${quoted(shown)} is not a regular file.`);
+}
+
+function protectedFile(shown: string): ToolError {
+  return workspaceError(
+    "WORKSPACE_PROTECTED",
+    `${quoted(shown)} belongs to the store of this program and is not read by tools.`,
+  );
 }
 
 /** Errors of the file system name absolute paths, which are nobody's business: only their code is kept. */

@@ -1,0 +1,242 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { z } from "zod";
+import { acquireWriterLock } from "../../src/store/writer-lock.ts";
+import { rejectionOf, title } from "../contract/support.ts";
+import { Child } from "../fixtures/child.ts";
+import { Place, put } from "./sqlite/place.ts";
+
+const CONTENDER = join(import.meta.dir, "..", "fixtures", "lock-contender.ts");
+const answerSchema = z.object({
+  code: z.string(),
+  message: z.string().optional(),
+  holder: z.object({ pid: z.number(), startedAt: z.string() }).optional(),
+});
+
+/** Another process that wants the store. */
+class Contender implements AsyncDisposable {
+  readonly #child: Child;
+
+  private constructor(child: Child) {
+    this.#child = child;
+  }
+
+  static async start(cwd?: string): Promise<Contender> {
+    const contender = new Contender(new Child(CONTENDER, [], cwd));
+    expect((await contender.answer()).code).toBe("ready");
+    return contender;
+  }
+
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  open(path: string) {
+    this.#child.send(`open\t${path}`);
+    return this.answer();
+  }
+
+  close() {
+    this.#child.send("close");
+    return this.answer();
+  }
+
+  kill(): Promise<void> {
+    return this.#child.kill();
+  }
+
+  async answer() {
+    return answerSchema.parse(JSON.parse((await this.#child.next()) ?? "null"));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.kill();
+  }
+}
+
+describe("a store has one writer", () => {
+  test("a second process is refused with the holder's pid and start, until the first closes", async () => {
+    using place = new Place();
+    await using first = await Contender.start();
+    await using second = await Contender.start();
+    const { code, holder } = await first.open(place.path);
+    expect([code, holder?.pid]).toEqual(["ok", first.pid]);
+
+    const refused = await second.open(place.path);
+    expect(refused).toMatchObject({ code: "locked", holder: { pid: first.pid } });
+    expect(refused.message).toContain(String(first.pid));
+    const start = refused.holder?.startedAt ?? "unknown";
+    expect(refused.message).toContain(start);
+    expect(Math.abs(Date.parse(start) - Date.parse(holder?.startedAt ?? ""))).toBeLessThan(1_000);
+
+    expect((await first.close()).code).toBe("closed");
+    expect((await second.open(place.path)).code).toBe("ok");
+  });
+
+  test("a refusal disturbs neither the holder nor the store", async () => {
+    using place = new Place();
+    await using store = await place.open();
+    await put(store, "s", [title(0)]);
+    await using second = await Contender.start();
+    for (let round = 0; round < 3; round += 1) {
+      expect(await second.open(place.path)).toMatchObject({ code: "locked", holder: { pid: process.pid } });
+      await put(store, `t${round}`, [title(0)]);
+    }
+    expect((await store.list()).items.length).toBe(4);
+  });
+
+  test("kill -9 frees the store at once, and its owner file does not count any more", async () => {
+    using place = new Place();
+    await using second = await Contender.start();
+    for (let round = 0; round < 3; round += 1) {
+      await using first = await Contender.start();
+      expect((await first.open(place.path)).code).toBe("ok");
+      expect((await second.open(place.path)).code).toBe("locked");
+      await first.kill();
+      expect(readFileSync(`${place.path}.owner`, "utf8")).toContain(String(first.pid));
+      expect((await second.open(place.path)).code).toBe("ok");
+      expect((await second.close()).code).toBe("closed");
+    }
+  });
+
+  test("an owner file with the pid of a process that lives, but is another one, does not block", async () => {
+    using place = new Place();
+    const reused = JSON.stringify({ pid: process.ppid, startedAt: new Date(0).toISOString() });
+    writeFileSync(`${place.path}.owner`, reused);
+    writeFileSync(`${place.path}.lock`, "");
+    await using second = await Contender.start();
+    expect((await second.open(place.path)).code).toBe("ok");
+  });
+
+  test("an owner file that cannot be read is no reason to fail: locked by another process", async () => {
+    using place = new Place();
+    await using store = await place.open();
+    await using second = await Contender.start();
+    for (const text of ["", "{", "[]", '{"pid":"x"}']) {
+      writeFileSync(`${place.path}.owner`, text);
+      const answer = await second.open(place.path);
+      expect(answer.code).toBe("locked");
+      expect(answer.message).toContain("another process");
+    }
+    expect((await store.health()).writable).toBe(true);
+  });
+
+  test("every spelling of the path is the same store", async () => {
+    using place = new Place();
+    await using store = await place.open();
+    await put(store, "s", [title(0)]);
+    const { folder, path } = place;
+    mkdirSync(join(folder, "sub"));
+    symlinkSync(path, join(folder, "link.db"));
+    symlinkSync("link.db", join(folder, "link-to-link.db"));
+    symlinkSync(folder, join(folder, "sub", "folder"));
+    const spellings = [
+      path,
+      `${folder}/./sub/..//store.db`,
+      join(folder, "link.db"),
+      join(folder, "link-to-link.db"),
+      join(folder, "sub", "folder", "store.db"),
+    ];
+    await using inside = await Contender.start(folder);
+    for (const spelling of [
+      ...spellings,
+      "store.db",
+      "./sub/../store.db",
+      `../${relative(dirname(folder), path)}`,
+    ]) {
+      expect([spelling, (await inside.open(spelling)).code]).toEqual([spelling, "locked"]);
+    }
+    for (const spelling of [...spellings, relative(process.cwd(), path)]) {
+      expect(await rejectionOf(place.open(spelling))).toMatchObject({
+        code: "locked",
+        holder: { pid: process.pid },
+      });
+    }
+  });
+
+  test("two links to a store that does not exist yet are the same store", async () => {
+    using place = new Place();
+    for (const name of ["a.db", "b.db"]) symlinkSync("store.db", join(place.folder, name));
+    await using store = await place.open(join(place.folder, "a.db"));
+    await using second = await Contender.start();
+    expect((await second.open(join(place.folder, "b.db"))).code).toBe("locked");
+    expect((await second.open(place.path)).code).toBe("locked");
+    expect((await store.health()).writable).toBe(true);
+  });
+
+  test("a second opening in the same process is refused, and costs the first nothing", async () => {
+    using place = new Place();
+    await using store = await place.open(place.path, "worker");
+    expect(await rejectionOf(place.open())).toMatchObject({ code: "locked", holder: { pid: process.pid } });
+    await using second = await Contender.start();
+    expect((await second.open(place.path)).code).toBe("locked");
+    await put(store, "s", [title(0)]);
+  });
+
+  test("garbage collection does not free the store, even if nobody keeps the lock", async () => {
+    using place = new Place();
+    await using second = await Contender.start();
+    acquireWriterLock(place.path);
+    for (let round = 0; round < 5; round += 1) Bun.gc(true);
+    expect((await second.open(place.path)).code).toBe("locked");
+  });
+
+  test("a store that could not be opened leaves no lock", async () => {
+    using place = new Place();
+    await place.fill({ s: [title(0)] });
+    place.run("DROP VIEW session_events");
+    expect(await rejectionOf(place.open())).toMatchObject({ code: "corrupt" });
+    place.run("PRAGMA user_version = 9");
+    expect(await rejectionOf(place.open())).toMatchObject({ code: "unsupported-format" });
+    acquireWriterLock(place.path)[Symbol.dispose]();
+  });
+});
+
+describe("eight processes at once", () => {
+  async function startEight(stack: AsyncDisposableStack): Promise<Contender[]> {
+    const contenders = await Promise.all(Array.from({ length: 8 }, () => Contender.start()));
+    for (const contender of contenders) stack.use(contender);
+    return contenders;
+  }
+
+  /** All open the path in the same moment; checks that one owns it, and closes it again. */
+  async function race(contenders: readonly Contender[], path: string): Promise<void> {
+    const answers = await Promise.all(contenders.map((contender) => contender.open(path)));
+    const codes = answers.map(({ code }) => code).toSorted();
+    expect(codes).toEqual([...Array<string>(7).fill("locked"), "ok"]);
+    const owner = contenders[answers.findIndex(({ code }) => code === "ok")];
+    for (const { code, holder } of answers) {
+      if (code === "locked" && holder !== undefined) expect(holder.pid).toBe(owner?.pid ?? -1);
+    }
+    await owner?.close();
+  }
+
+  test("on a fresh store, twenty times: one owns it, the others are told, nothing is damaged", async () => {
+    using place = new Place();
+    await using stack = new AsyncDisposableStack();
+    const contenders = await startEight(stack);
+    for (let round = 0; round < 20; round += 1) {
+      const path = join(place.folder, `${round}`, "store.db");
+      await race(contenders, path);
+      await using store = await place.open(path);
+      await put(store, "s", [title(0)]);
+      expect((await store.list()).items.length).toBe(1);
+    }
+  }, 30_000);
+
+  test("on a store that a crash left, again and again: what it held is there", async () => {
+    using place = new Place();
+    await place.fill({ s: [title(0)] });
+    await using stack = new AsyncDisposableStack();
+    const contenders = await startEight(stack);
+    for (let round = 0; round < 10; round += 1) {
+      await using crashing = await Contender.start();
+      expect((await crashing.open(place.path)).code).toBe("ok");
+      await crashing.kill();
+      await race(contenders, place.path);
+    }
+    await using store = await place.open();
+    expect((await store.inspect("s")).log.length).toBe(1);
+  }, 30_000);
+});
