@@ -1,7 +1,8 @@
+import { UnsupportedFormatError } from "../session/errors.ts";
 import { isEvent } from "../session/events.ts";
 import type { SessionHeader } from "../session/header.ts";
 import type { LogView } from "../session/log-view.ts";
-import type { SessionPersistence } from "../store/persistence.ts";
+import type { SessionPersistence, SessionSnapshot } from "../store/persistence.ts";
 import { Agent, type AgentSettings } from "./agent.ts";
 import { ForkBoundaryError } from "./errors.ts";
 
@@ -59,12 +60,13 @@ export class Agents {
   /**
    * A new conversation that begins with a copy of another one, up to the end of a Turn. The parent is left alone.
    * The copy is stored in one commit, so that no crash leaves half of it.
-   * @throws NotFoundError, AlreadyExistsError, ForkBoundaryError
+   * @throws NotFoundError, AlreadyExistsError, ForkBoundaryError, UnsupportedFormatError
    */
   async fork({ sessionId, newSessionId, boundary }: ForkOptions): Promise<Agent> {
     const parent = await this.#persistence.inspect(sessionId);
     const end = findBoundary(parent.log, parent.log.length - parent.closers.length, boundary);
     if (end === undefined) throw new ForkBoundaryError(sessionId, boundary);
+    assertResumable(parent, end);
     const { cwd, agentPreset } = parent.header;
     const seedLength = end + 1;
     const session = await this.#persistence.create({
@@ -85,6 +87,17 @@ export class Agents {
       throw error;
     }
   }
+}
+
+/** A fork goes on with its copy, so that what keeps a session from being resumed keeps it from being forked too. */
+function assertResumable({ header, unknownTypes }: SessionSnapshot, end: number): void {
+  const unknown = unknownTypes.find(({ seq }) => seq <= end);
+  if (unknown === undefined) return;
+  const { type, seq } = unknown;
+  throw new UnsupportedFormatError(`The log holds an event of the unknown type ${JSON.stringify(type)}`, {
+    place: { sessionId: header.id, seq, eventType: type },
+    hint: "Fork before that event, or use the program that wrote it.",
+  });
 }
 
 /** Seq of the `turn/end` to cut after, among the first `length` events. */

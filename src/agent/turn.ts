@@ -70,6 +70,8 @@ class Turn {
   readonly #writer: LogWriter;
   readonly #turn: number;
   #steps = 0;
+  /** The Step whose answer is streaming. */
+  #streaming: StepPlace | undefined;
   #answer: AssistantMessage | undefined;
 
   constructor(options: TurnOptions, turn: number) {
@@ -98,8 +100,14 @@ class Turn {
   /** Closes the Turn after something went wrong. @throws `error` when it came from the store. */
   async fail(error: unknown): Promise<TurnResult> {
     const { session, newId } = this.#options;
-    // What was handed over settles first, one way or the other; the log then says what is open.
-    await Promise.allSettled([this.#writer.flush()]);
+    // What was handed over settles first, one way or the other; the log then says what is open. Deltas may still wait
+    // for company: the end of their Step takes them along at once.
+    const place = this.#streaming;
+    await Promise.allSettled([
+      place === undefined
+        ? this.#writer.flush()
+        : this.#writer.append({ type: "step/end", data: { ...place } }),
+    ]);
     const { reason, failure } = reasonFor(error);
     const ownFailure = isTurnFailure(error);
     try {
@@ -123,7 +131,9 @@ class Turn {
     await this.#writer.flush();
     signal.throwIfAborted();
     const request = buildRequest(session, header);
+    this.#streaming = place;
     const { message, finish } = await streamAnswer(provider, request, place, this.#writer, newId(), signal);
+    this.#streaming = undefined;
     this.#answer = message;
     const calls = message.content.filter((block) => block.type === "tool-call");
     for (const { id, name, arguments: args } of calls) {

@@ -1,7 +1,7 @@
 import type { AppendBatch, AppendOutcome, Repair, Revision } from "./backend.ts";
 import { errorFromWire } from "./error-wire.ts";
 import { ClosedError, type HoldfastError, StorageFailedError } from "./errors.ts";
-import { type Call, parseReply, type Result, toOutcomes, type WriterSpec } from "./storage-protocol.ts";
+import { type Call, encodeRequest, parseReply, type Result, toOutcomes, type WriterSpec } from "./storage-protocol.ts";
 import type { BackendWriter } from "./writer.ts";
 
 /** A backend's writer, wherever it runs. Calls are carried out in order. */
@@ -45,6 +45,8 @@ function workerLocation(): string {
 
 class StorageThread implements StorageClient {
   readonly #worker: Worker;
+  readonly #port: MessagePort;
+  readonly #counter: Int32Array<SharedArrayBuffer>;
   readonly #calls = new Map<number, PromiseWithResolvers<Result>>();
   #number = 0;
   #dead: HoldfastError | undefined;
@@ -52,6 +54,11 @@ class StorageThread implements StorageClient {
 
   constructor() {
     this.#worker = new Worker(workerLocation());
+    const { port1, port2 } = new MessageChannel();
+    this.#port = port1;
+    // Only raised by this thread, and slept on by the other.
+    this.#counter = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    this.#worker.postMessage({ port: port2, counter: this.#counter }, [port2]);
     this.#worker.onmessage = ({ data }: MessageEvent<string>) => this.#settle(data);
     this.#worker.onerror = (event) => this.#die(event.message);
     this.#worker.addEventListener("close", () => this.#die("it ended"));
@@ -84,12 +91,15 @@ class StorageThread implements StorageClient {
     const reply = Promise.withResolvers<Result>();
     this.#number += 1;
     this.#calls.set(this.#number, reply);
-    this.#worker.postMessage(JSON.stringify({ number: this.#number, call }));
+    this.#port.postMessage(encodeRequest({ number: this.#number, call }));
+    Atomics.add(this.#counter, 0, 1);
+    Atomics.notify(this.#counter, 0);
     return reply.promise;
   }
 
   terminate(): void {
     this.#dead ??= new ClosedError();
+    this.#port.close();
     this.#worker.terminate();
   }
 

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
+import { TurnAbort } from "../../src/agent/errors.ts";
+import type { Provider } from "../../src/agent/provider.ts";
 import type { Tool } from "../../src/agent/tool.ts";
 import { isEvent } from "../../src/session/events.ts";
+import { AgentRig } from "../fixtures/agent-rig.ts";
 import { awaitEvent } from "../fixtures/await-event.ts";
 import { validHistory } from "../fixtures/chat-history.ts";
 import { type EventMatch, ofType, textDelta } from "../fixtures/event-faults.ts";
@@ -255,6 +258,45 @@ describe("in a tool", () => {
     expect(ends(rig)).toEqual([ABORTED]);
     stubborn.release();
   });
+});
+
+test("deltas that wait for company are saved at once when the Turn is stopped, however long they might wait", async () => {
+  await using rig = await AgentRig.open({ chunkWindowMs: 60_000 });
+  const streamed = Promise.withResolvers<void>();
+  const provider: Provider = {
+    name: "slow",
+    async *stream() {
+      yield { type: "block-start", index: 0, blockType: "tool-call" };
+      yield { type: "tool-call-delta", index: 0, id: "a", name: "echo", argumentsDelta: "{" };
+      streamed.resolve();
+      await forever();
+    },
+  };
+  const abort = new AbortController();
+  const turn = rig.run("go", { provider, signal: abort.signal });
+  await streamed.promise;
+  abort.abort(new TurnAbort("user"));
+  expect(await turn).toMatchObject({ reason: ABORTED });
+  expect(rig.types().slice(-3)).toEqual(["assistant/chunk", "step/end", "turn/end"]);
+  expect(rig.all("assistant/chunk")).toHaveLength(2);
+});
+
+test("a client that goes away does not cancel its invocation", async () => {
+  const gate = Promise.withResolvers<void>();
+  await using rig = await HostRig.start({ replies: [heldReply(gate.promise, textReply("said to nobody"))] });
+  const client = new AbortController();
+  const lost = fetch(`${rig.host.url}/api/v1/agent/invocations/x`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ input: "go" }),
+    signal: client.signal,
+  });
+  await rig.server.request();
+  client.abort();
+  await expect(lost).rejects.toThrow();
+  gate.resolve();
+  await awaitEvent(rig.host.agent.session.log, ofType("turn/end"));
+  expect(ends(rig)).toEqual([{ kind: "completed" }]);
 });
 
 test("a cancellation that comes when the answer is complete and on its way to the disk: the answer stands", async () => {

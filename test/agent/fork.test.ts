@@ -197,6 +197,25 @@ describe("a fork that fails", () => {
     expect(await ids(rig)).toEqual([]);
   });
 
+  test("over an event of an unknown type, which keeps a session from being resumed too; before it, it works", async () => {
+    await using rig = await grown(0);
+    const foreign = [
+      '{"type":"turn/start","seq":0,"time":1,"data":{"turn":1}}',
+      '{"type":"turn/end","seq":1,"time":1,"data":{"turn":1,"reason":{"kind":"completed"}}}',
+      '{"type":"future/event","seq":2,"time":1,"data":{}}',
+      '{"type":"turn/start","seq":3,"time":1,"data":{"turn":2}}',
+      '{"type":"turn/end","seq":4,"time":1,"data":{"turn":2,"reason":{"kind":"completed"}}}',
+    ];
+    const header = serialiseHeader({ version: 0, id: "p", createdAt: 1 });
+    const records = foreign.map((text) => decodeRecord(text, {}).record);
+    await rig.faults.inner.appendBatch([{ id: "p", header, expectedSeq: 0, records }]);
+    const fork = rig.agents.fork({ sessionId: "p", newSessionId: "f" });
+    await expect(fork).rejects.toMatchObject({ code: "unsupported-format", place: { seq: 2 } });
+    expect(await ids(rig)).toEqual(["p"]);
+    await using before = await rig.agents.fork({ sessionId: "p", newSessionId: "f", boundary: 1 });
+    expect(await before.run("on", rig.provider, ROUTE, SIGNAL)).toMatchObject({ turn: 2 });
+  });
+
   test.each(["s", "other"])("onto the taken id %s changes neither session", async (newSessionId) => {
     await using rig = await grown(1);
     await using other = await rig.agents.create({ sessionId: "other" });

@@ -135,6 +135,13 @@ describe("a provider that fails", () => {
     await expectFailure(rig, answer, { status: 502, kept: { code: "provider-unreachable" }, spoke: true });
   });
 
+  test("deltas that wait for company do not hold the answer up", async () => {
+    const reply = sseReply([SAID, { error: { message: "x" } }]);
+    await using rig = await HostRig.start({ config: { chunkWindowMs: 60_000 }, replies: [reply] });
+    const failure = { status: 502, kept: { code: "provider-unavailable" }, spoke: true };
+    await expectFailure(rig, rig.invoke("first"), failure);
+  });
+
   test("in a later Step: the calls and results before it stay in the history", async () => {
     const first = sseReply([
       call({ id: "a", function: { name: "echo", arguments: "{}" } }),
@@ -170,6 +177,12 @@ const TEXT: Chunk = { type: "text-delta", index: 0, text: "half" };
 const END: Chunk = { type: "block-end", index: 0, block: { type: "text", text: "half" } };
 const STOP: Chunk = { type: "finish", reason: { kind: "stop" } };
 
+const CALL = (index: number): Chunk => ({
+  type: "block-end",
+  index,
+  block: { type: "tool-call", id: "same", name: "echo", arguments: "{}" },
+});
+
 /** A provider in this process, which can send what no HTTP answer can hold. */
 function sending(...chunks: Chunk[]): Provider {
   return {
@@ -200,6 +213,7 @@ describe("chunks that a log cannot keep, or that make no answer, are a bad answe
       [START, TEXT, END, { type: "finish", reason: { kind: "stop", at: Number.NaN } }],
     ],
     ["more after the end", [START, TEXT, END, STOP, TEXT]],
+    ["two calls of one id", [CALL(0), CALL(1), { type: "finish", reason: { kind: "tool-calls" } }]],
     ["no end", [START, TEXT, END]],
     ["an end as aborted", [START, TEXT, END, { type: "finish", reason: { kind: "aborted" } }]],
     ["an end as an error", [START, TEXT, END, { type: "finish", reason: { kind: "error" } }]],

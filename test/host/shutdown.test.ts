@@ -161,6 +161,19 @@ describe("the order of a shutdown", () => {
     await reader?.cancel().catch(() => undefined);
   });
 
+  test("a clock that is set back does not make the drain longer", async () => {
+    await using rig = await HostRig.start({ config: { drainTimeoutMs: 200 } });
+    const title = "x".repeat(4_000_000);
+    for (let k = 0; k < 8; k += 1)
+      await rig.host.agent.session.log.append({ type: "session/title", data: { title } });
+    const response = await fetch(`${rig.host.url}/api/v1/sessions/${SESSION_ID}`);
+    const reader = response.body?.getReader();
+    await reader?.read();
+    rig.counters.setBack(3_600_000);
+    expect(await timeToStop(rig)).toBeLessThan(SOON_MS);
+    await reader?.cancel().catch(() => undefined);
+  });
+
   test("twice is once", async () => {
     await using rig = await HostRig.start({ replies: [textReply("hello")] });
     const { host } = rig;

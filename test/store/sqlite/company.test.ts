@@ -26,6 +26,7 @@ describe("readers", () => {
     const result = JSON.parse((await child.next()) ?? "");
     expect(result.errors).toEqual([]);
     expect(result.reads).toBeGreaterThan(8);
+    expect(Math.max(...result.seen)).toBeGreaterThan(1);
     expect(session.log.length).toBe(3_001);
   }, 30_000);
 
