@@ -1,4 +1,10 @@
-import { ClosingError, DuplicateInvocationError, InvocationCancelledError, QueueFullError, TurnAbort } from "./errors.ts";
+import {
+  ClosingError,
+  DuplicateInvocationError,
+  InvocationCancelledError,
+  QueueFullError,
+  TurnAbort,
+} from "./errors.ts";
 import type { TurnResult } from "./turn.ts";
 
 /** Runs the Turn of one invocation. The signal fires with a {@link TurnAbort}. */

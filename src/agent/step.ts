@@ -61,6 +61,7 @@ export async function streamAnswer(
     if (finish !== "stop" && finish !== "tool-calls" && finish !== "max-tokens") {
       throw badAnswer(finish === undefined ? "it stopped before its end" : `it ended as ${finish}`);
     }
+    if (answer.repeatsCallId) throw badAnswer("it makes two calls with the same id");
     return { message: await commit(false), finish };
   } catch (error) {
     // The log refused a chunk, which shows with the event after it. The writer takes nothing more.
@@ -88,6 +89,12 @@ class AnswerParts {
 
   get hasWords(): boolean {
     return [...this.#blocks.values(), ...this.#open.values()].some(isWords);
+  }
+
+  /** Results name their call by its id, so that two of one id could never be told apart. */
+  get repeatsCallId(): boolean {
+    const ids = [...this.#blocks.values()].flatMap((block) => (block.type === "tool-call" ? [block.id] : []));
+    return new Set(ids).size < ids.length;
   }
 
   add(chunk: Chunk): void {

@@ -1,5 +1,5 @@
-import { getLogger } from "@logtape/logtape";
 import { resolve } from "node:path";
+import { getLogger } from "@logtape/logtape";
 import type { Agent } from "../agent/agent.ts";
 import { Agents } from "../agent/agents.ts";
 import { InvocationQueue } from "../agent/invocations.ts";
@@ -58,7 +58,9 @@ export async function startHost(config: HostConfig, dependencies: HostDependenci
     invocations: { agent, queue, providers, defaultRoute },
     status: { persistence, closing: () => closing, version: versionInfo() },
     guard: {
-      ...(isLoopback(config.host) ? { hosts: new Set(["localhost", "127.0.0.1", "[::1]", config.host]) } : {}),
+      ...(isLoopback(config.host)
+        ? { hosts: new Set(["localhost", "127.0.0.1", "[::1]", config.host]) }
+        : {}),
       ...(config.token === undefined ? {} : { token: config.token }),
     },
     report: (error, request) => logRequestError(error, request),
@@ -66,11 +68,12 @@ export async function startHost(config: HostConfig, dependencies: HostDependenci
   const listener = listen(app, config.host, config.port);
   resources.defer(async () => {
     closing = true;
-    const deadline = dependencies.clock() + config.drainTimeoutMs;
+    // Not the clock of the events, which may be set back meanwhile.
+    const deadline = performance.now() + config.drainTimeoutMs;
     if (!(await withDeadline(queue.close(), config.drainTimeoutMs))) {
       log.error("The running Turn did not end in time; it is closed when the session is next opened");
     }
-    await listener.stop(Math.max(0, deadline - dependencies.clock()));
+    await listener.stop(Math.max(0, deadline - performance.now()));
   });
   const owned = resources.move();
   return {
@@ -106,7 +109,10 @@ async function openAgent(
   );
   try {
     const agent = await agents.resume({ resumeSessionId: sessionId });
-    log.info("Resumed session {sessionId} with {events} events", { sessionId, events: agent.session.log.length });
+    log.info("Resumed session {sessionId} with {events} events", {
+      sessionId,
+      events: agent.session.log.length,
+    });
     return agent;
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;

@@ -25,25 +25,14 @@ export function runInProcess(writer: BackendWriter): StorageClient {
   };
 }
 
-/** Starts a storage thread and opens the writer on it. @throws what opening threw. */
-export async function startStorageThread(spec: WriterSpec): Promise<StorageClient> {
-  const thread = new StorageThread();
-  try {
-    await thread.call({ method: "open", spec });
-    return thread;
-  } catch (error) {
-    thread.terminate();
-    throw error;
-  }
-}
-
 /** In the executable the worker is an entry point of its own, named after its source below the bundle's root. */
 function workerLocation(): string {
   const isCompiled = import.meta.url.includes("/$bunfs/") || import.meta.url.includes("/~BUN/");
   return new URL(isCompiled ? "./store/storage-worker.js" : "./storage-worker.ts", import.meta.url).href;
 }
 
-class StorageThread implements StorageClient {
+/** A storage thread, which starts at once. It takes calls after {@link StorageThread.open}. */
+export class StorageThread implements StorageClient, AsyncDisposable {
   readonly #worker: Worker;
   readonly #port: MessagePort;
   readonly #counter: Int32Array<SharedArrayBuffer>;
@@ -51,6 +40,7 @@ class StorageThread implements StorageClient {
   #number = 0;
   #dead: HoldfastError | undefined;
   #closing: Promise<void> | undefined;
+  #open = false;
 
   constructor() {
     this.#worker = new Worker(workerLocation());
@@ -62,6 +52,12 @@ class StorageThread implements StorageClient {
     this.#worker.onmessage = ({ data }: MessageEvent<string>) => this.#settle(data);
     this.#worker.onerror = (event) => this.#die(event.message);
     this.#worker.addEventListener("close", () => this.#die("it ended"));
+  }
+
+  /** Opens the writer on the thread. @throws what opening threw; the thread is of no use then */
+  async open(spec: WriterSpec): Promise<void> {
+    await this.call({ method: "open", spec });
+    this.#open = true;
   }
 
   async appendBatch(batches: readonly AppendBatch[]): Promise<readonly AppendOutcome[]> {
@@ -86,6 +82,10 @@ class StorageThread implements StorageClient {
     return this.#closing;
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   call(call: Call): Promise<Result> {
     if (this.#dead !== undefined) return Promise.reject(this.#dead);
     const reply = Promise.withResolvers<Result>();
@@ -104,8 +104,11 @@ class StorageThread implements StorageClient {
   }
 
   async #close(): Promise<void> {
-    if (this.#dead === undefined) await this.call({ method: "close" });
-    this.terminate();
+    try {
+      if (this.#open && this.#dead === undefined) await this.call({ method: "close" });
+    } finally {
+      this.terminate();
+    }
   }
 
   #settle(data: string): void {

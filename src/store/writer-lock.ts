@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { errorCode, LockedError, type LockHolder, toStorageError } from "./errors.ts";
 import { z } from "zod";
 import beginExclusive from "./sql/begin-exclusive.sql" with { type: "text" };
@@ -73,13 +73,7 @@ export function acquireWriterLock(path: string, holder: LockHolder = thisProcess
 
 function writeOwner(path: string, holder: LockHolder): void {
   const draft = `${path}.${holder.pid}`;
-  const file = openSync(draft, "w", 0o600);
-  try {
-    writeSync(file, `${JSON.stringify(holder)}\n`);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  writeFileSync(draft, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
   renameSync(draft, path);
 }
 

@@ -5,6 +5,7 @@ import { CorruptError, toStorageError } from "../errors.ts";
 import { syncDirectory } from "../paths.ts";
 import { sizeOf } from "./identity.ts";
 import { createSchema } from "./schema.ts";
+import setSynchronousOff from "./sql/set-synchronous-off.sql" with { type: "text" };
 import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
 
 /**
@@ -48,6 +49,8 @@ function assertNoOrphan(path: string): void {
 
 function fill(path: string): void {
   using database = new Database(path, { readwrite: true, create: false, strict: true });
+  // Nothing to protect yet: the finished file is synced as a whole before it gets its name.
+  database.run(setSynchronousOff);
   database.run(setJournalMode);
   createSchema(database);
 }

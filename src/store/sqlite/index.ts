@@ -3,7 +3,7 @@ import { type CoordinatorOptions, PersistenceCoordinator } from "../coordinator.
 import type { LockHolder } from "../errors.ts";
 import { makeDirectory, resolveStorePath } from "../paths.ts";
 import type { SessionPersistence } from "../persistence.ts";
-import { runInProcess, type StorageClient, startStorageThread } from "../storage-thread.ts";
+import { runInProcess, StorageThread } from "../storage-thread.ts";
 import { acquireWriterLock, isHeldHere } from "../writer-lock.ts";
 import { SqliteBackend } from "./backend.ts";
 import { createStore } from "./create.ts";
@@ -30,11 +30,12 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   assertLocalFileSystem(path);
   await using resources = new AsyncDisposableStack();
   resources.use(acquireWriterLock(path, options.holder));
+  // The thread comes up while this one looks at the file.
+  const thread = options.thread === "process" ? undefined : resources.use(new StorageThread());
   const kind = identify(path);
   if (kind !== "store") createStore(path, { replace: kind === "empty" });
-  const writer = resources.adopt(await openWriter(path, options.thread ?? "worker"), (client) =>
-    client.close(),
-  );
+  await thread?.open({ kind: "sqlite", path });
+  const writer = thread ?? resources.adopt(runInProcess(new SqliteWriter(path)), (client) => client.close());
   const reader = resources.use(new SqliteReader(path));
   return new SqliteBackend(path, reader, writer, resources.move());
 }
@@ -45,10 +46,4 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
  */
 export async function openSqlite(options: SqliteOptions & CoordinatorOptions): Promise<SessionPersistence> {
   return new PersistenceCoordinator(await openSqliteBackend(options), options);
-}
-
-async function openWriter(path: string, thread: "worker" | "process"): Promise<StorageClient> {
-  return thread === "worker"
-    ? startStorageThread({ kind: "sqlite", path })
-    : runInProcess(new SqliteWriter(path));
 }
