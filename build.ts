@@ -16,7 +16,11 @@ const target = TARGETS.find((name) => name === values.target);
 if (values.target !== undefined && target === undefined) {
   throw new Error(`unknown target ${values.target}; there are ${TARGETS.join(", ")}`);
 }
-await build(target, values.outfile ?? `${import.meta.dir}/dist/${target === undefined ? "holdfast" : `holdfast-${target.slice(4)}`}`);
+await build(
+  target,
+  values.outfile ??
+    `${import.meta.dir}/dist/${target === undefined ? "holdfast" : `holdfast-${target.slice(4)}`}`,
+);
 
 async function build(buildTarget: Target | undefined, outfile: string): Promise<void> {
   mkdirSync(`${import.meta.dir}/dist`, { recursive: true });

@@ -32,7 +32,8 @@ interface Commits {
 }
 
 async function commits(): Promise<Figure[]> {
-  const { floor, pageFloor, one, many, oneRatio, onePageRatio, manyRatio, http } = await runCase<Commits>("commits");
+  const { floor, pageFloor, one, many, oneRatio, onePageRatio, manyRatio, http } =
+    await runCase<Commits>("commits");
   const floors = `write + fdatasync ${format(floor)}/s of the event, ${format(pageFloor)}/s of a 4 KiB page`;
   return [
     {
@@ -60,7 +61,9 @@ async function commits(): Promise<Figure[]> {
 }
 
 async function bulk(): Promise<Figure[]> {
-  const { rate, growth, peakGrowth } = await runCase<{ rate: number; growth: number; peakGrowth: number }>("bulk");
+  const { rate, growth, peakGrowth } = await runCase<{ rate: number; growth: number; peakGrowth: number }>(
+    "bulk",
+  );
   return [
     {
       what: "bulk append, 1,000 events a batch",
@@ -82,7 +85,10 @@ async function bulk(): Promise<Figure[]> {
 async function cold(): Promise<Figure[]> {
   using folder = new BenchFolder();
   const path = folder.file("store.db");
-  const { id, events, bytes } = await runCase<{ id: string; events: number; bytes: number }>("write-session", [path]);
+  const { id, events, bytes } = await runCase<{ id: string; events: number; bytes: number }>(
+    "write-session",
+    [path],
+  );
   const floors: number[] = [];
   const opens: Array<{ open: number; resident: number; last: number; lastAgain: number }> = [];
   for (let run = 0; run < RUNS; run += 1) {

@@ -29,7 +29,10 @@ export async function measureStartup(executable: string): Promise<Startup> {
     samples.bareAnswer.push((await firstAnswer([bare], "/")).ms);
     samples.help.push(await wall([executable, "--help"]));
     const store = folder.file(`store-${run}.db`);
-    const started = await firstAnswer([executable, "serve", "--port", "0", "--session-db", store], "/healthz");
+    const started = await firstAnswer(
+      [executable, "serve", "--port", "0", "--session-db", store],
+      "/healthz",
+    );
     samples.answer.push(started.ms);
     samples.idleMb.push(started.idleMb);
   }
@@ -49,7 +52,10 @@ async function wall(command: string[]): Promise<number> {
 }
 
 /** From spawn to the first HTTP answer; then the resident memory of the idle server. */
-async function firstAnswer(command: string[], path: string): Promise<{ readonly ms: number; readonly idleMb: number }> {
+async function firstAnswer(
+  command: string[],
+  path: string,
+): Promise<{ readonly ms: number; readonly idleMb: number }> {
   const start = performance.now();
   const child = Bun.spawn(command, { stdio: ["ignore", "pipe", "ignore"] });
   try {

@@ -51,7 +51,7 @@ Holdfast is running. In another terminal, try:
 
   ./dist/holdfast invoke --url ${url} "What is in this folder?"
   curl ${url}/api/v1/sessions/default
-  sqlite3 data/holdfast.db 'SELECT seq, type, data FROM session_events'
+  sqlite3 data/holdfast.db 'SELECT seq, type, data FROM session_events ORDER BY seq'
 
 Stop it with Ctrl-C (or kill -9), run npm start again, and the conversation goes on.
 `);

@@ -15,4 +15,6 @@ const last = performance.now() - tailStart;
 const againStart = performance.now();
 await store.readFrom(id, log.length - closers.length - 20, { limit: 10 });
 const lastAgain = performance.now() - againStart;
-process.stdout.write(JSON.stringify({ events: log.length, open, resident, last, lastAgain, read: tail.length }));
+process.stdout.write(
+  JSON.stringify({ events: log.length, open, resident, last, lastAgain, read: tail.length }),
+);

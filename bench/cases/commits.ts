@@ -1,8 +1,8 @@
-import { openSqlite } from "../../src/store/sqlite/index.ts";
-import { startHost } from "../../src/host/host.ts";
 import { parseConfig } from "../../src/host/config.ts";
-import type { SessionPersistence } from "../../src/store/persistence.ts";
+import { startHost } from "../../src/host/host.ts";
 import type { SessionLog } from "../../src/session/log.ts";
+import type { SessionPersistence } from "../../src/store/persistence.ts";
+import { openSqlite } from "../../src/store/sqlite/index.ts";
 import { BenchFolder, median, syncRate } from "../measure.ts";
 
 /* One-event commits, and 64 sessions at once, in one SQLite store, against a write + fdatasync loop of the same text. */

@@ -17,5 +17,9 @@ while (!stopped) {
   await Bun.sleep(2);
 }
 process.stdout.write(
-  JSON.stringify({ requests: latencies.length, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) }),
+  JSON.stringify({
+    requests: latencies.length,
+    p50: percentile(latencies, 0.5),
+    p99: percentile(latencies, 0.99),
+  }),
 );

@@ -112,7 +112,7 @@ class Turn {
     const ownFailure = isTurnFailure(error);
     try {
       await endOpenTurn(session, reason, (call) =>
-        failure === undefined ? abortedAnswer(call, newId()) : interruptedAnswer(call, newId()),
+        error instanceof TurnAbort ? abortedAnswer(call, newId()) : interruptedAnswer(call, newId()),
       );
     } catch (closing) {
       // The store still fails. What is open now is closed before the next Turn, or by recovery.

@@ -37,6 +37,8 @@ export function reportError(error: unknown): number {
     return exitCodeFor(error.code);
   }
   const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  process.stderr.write(`holdfast: internal error: ${detail}\n  hint: This is a defect. Please report it with this text.\n`);
+  process.stderr.write(
+    `holdfast: internal error: ${detail}\n  hint: This is a defect. Please report it with this text.\n`,
+  );
   return EXIT.failure;
 }

@@ -13,7 +13,12 @@ const answerSchema = z.object({
   message: z.string(),
   reason: z.looseObject({ kind: z.string() }),
 });
-const problemSchema = z.object({ code: z.string(), title: z.string(), detail: z.string(), hint: z.string().optional() });
+const problemSchema = z.object({
+  code: z.string(),
+  title: z.string(),
+  detail: z.string(),
+  hint: z.string().optional(),
+});
 
 /** The Host did not answer as a Host does. */
 class HostError extends HoldfastError {
@@ -25,7 +30,10 @@ export async function invoke(input: string, options: InvokeOptions): Promise<num
   const url = invocationUrl(options.url);
   const { provider, model } = options;
   if ((provider === undefined) !== (model === undefined)) {
-    throw new UsageError("--provider and --model go together", "Give both, or neither for the Host's own route.");
+    throw new UsageError(
+      "--provider and --model go together",
+      "Give both, or neither for the Host's own route.",
+    );
   }
   const route = provider === undefined || model === undefined ? undefined : { provider, model };
   let interrupted = false;
@@ -53,7 +61,10 @@ export async function invoke(input: string, options: InvokeOptions): Promise<num
 function invocationUrl(base: string): URL {
   const root = URL.parse(base.endsWith("/") ? base : `${base}/`);
   if (root === null || !/^https?:$/.test(root.protocol)) {
-    throw new UsageError(`--url cannot be ${JSON.stringify(base)}`, "Give the URL that `holdfast serve` printed.");
+    throw new UsageError(
+      `--url cannot be ${JSON.stringify(base)}`,
+      "Give the URL that `holdfast serve` printed.",
+    );
   }
   return new URL(`api/v1/agent/invocations/${crypto.randomUUID()}`, root);
 }
@@ -66,10 +77,13 @@ async function send(url: URL, init: RequestInit): Promise<Response> {
     // A Turn takes as long as it takes; the Host's own timeouts bound it.
     return await fetch(url, { ...init, headers, timeout: false });
   } catch (cause) {
-    throw new HostError(`No Host answers at ${url.origin}: ${cause instanceof Error ? cause.message : cause}`, {
-      hint: "Start one with `holdfast serve`, or give its address with --url.",
-      cause,
-    });
+    throw new HostError(
+      `No Host answers at ${url.origin}: ${cause instanceof Error ? cause.message : cause}`,
+      {
+        hint: "Start one with `holdfast serve`, or give its address with --url.",
+        cause,
+      },
+    );
   }
 }
 
@@ -86,7 +100,8 @@ async function readJson(response: Response, url: string): Promise<unknown> {
 
 function reportProblem(body: unknown, url: string): number {
   const problem = problemSchema.safeParse(body);
-  if (!problem.success) throw new HostError(`What answers at ${url} is not a Holdfast Host`, { hint: "Check --url." });
+  if (!problem.success)
+    throw new HostError(`What answers at ${url} is not a Holdfast Host`, { hint: "Check --url." });
   const { title, detail, hint, code } = problem.data;
   process.stderr.write(`holdfast: ${title}: ${detail}\n${hint === undefined ? "" : `  hint: ${hint}\n`}`);
   return exitCodeFor(code);

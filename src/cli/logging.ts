@@ -1,8 +1,13 @@
 import { configure, getTextFormatter } from "@logtape/logtape";
 
+/** Plain words as they are; anything that could fake a line or a colour is shown quoted. */
+function formatValue(value: unknown, inspect: (value: unknown) => string): string {
+  return typeof value === "string" && /^[\x20-\x7e]*$/.test(value) ? value : inspect(value);
+}
+
 /** Sends log records to stderr, one line each: time, level, category, message. */
 export async function configureLogging(): Promise<void> {
-  const format = getTextFormatter({ timestamp: "rfc3339" });
+  const format = getTextFormatter({ timestamp: "rfc3339", value: formatValue });
   await configure({
     sinks: { stderr: (record) => void process.stderr.write(format(record)) },
     loggers: [

@@ -37,19 +37,24 @@ function addServe(program: Command, finish: (code: number) => void): void {
     .addOption(flag("--port <number>", "port to listen on; 0 picks one (default: 8765)"))
     .addOption(flag("--provider <name>", "demo or openai-compatible (default: demo)"))
     .addOption(flag("--model <name>", "model to ask"))
-    .addOption(flag("--base-url <url>", "base URL of an OpenAI-compatible server, such as http://localhost:11434/v1"))
+    .addOption(
+      flag("--base-url <url>", "base URL of an OpenAI-compatible server, such as http://localhost:11434/v1"),
+    )
     .addOption(flag("--api-key-env <name>", "variable that holds the API key"))
     .addOption(flag("--request-timeout <seconds>", "longest time for one model answer (default: 600)"))
     .addOption(flag("--max-steps <number>", "most model requests in one Turn (default: 32)"))
     .addOption(flag("--workspace <folder>", "folder that the tools may read (default: .)"))
     .addOption(flag("--system-prompt-file <file>", "file with the system prompt"))
-    .addOption(flag("--chunk-window <ms>", "how long streamed deltas may wait to be saved together (default: 100)"))
+    .addOption(
+      flag("--chunk-window <ms>", "how long streamed deltas may wait to be saved together (default: 100)"),
+    )
     .addOption(flag("--drain-timeout <seconds>", "longest time for shutting down (default: 10)"))
     .addOption(flag("--token-file <file>", "file with the token that HTTP clients must send"))
     .addHelpText(
       "after",
       `
 Each flag can be given as a variable too: --session-db as HOLDFAST_SESSION_DB, and so on. Flags win.
+HOLDFAST_TOKEN holds the token that HTTP clients must send; beyond 127.0.0.1 there must be one.
 
 Examples:
   holdfast serve --session-db ./data/agent.db
@@ -77,7 +82,10 @@ function addInvoke(program: Command, finish: (code: number) => void): void {
     .addOption(flag("--url <url>", "address of the Host").default("http://127.0.0.1:8765"))
     .addOption(new Option("--provider <name>", "provider to ask, with --model"))
     .addOption(new Option("--model <name>", "model to ask, with --provider"))
-    .addHelpText("after", "\nCtrl-C cancels the invocation.\n\nExample:\n  holdfast invoke 'What is in this folder?'")
+    .addHelpText(
+      "after",
+      "\nCtrl-C cancels the invocation.\n\nExample:\n  holdfast invoke 'What is in this folder?'",
+    )
     .action(async (text, options) => {
       const { invoke } = await import("./invoke.ts");
       finish(await invoke(text, options));

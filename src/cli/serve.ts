@@ -1,8 +1,12 @@
 import { getLogger } from "@logtape/logtape";
+import { z } from "zod";
 import { parseConfig, type RawOptions } from "../host/config.ts";
 import { startHost } from "../host/host.ts";
 import { EXIT } from "./exit-codes.ts";
 import { configureLogging } from "./logging.ts";
+
+// Compiling each schema to code costs more start-up time and memory than a Host's few parses ever give back.
+z.config({ jitless: true });
 
 const log = getLogger(["holdfast", "serve"]);
 

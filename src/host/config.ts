@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { z } from "zod";
 import { HoldfastError } from "../session/errors.ts";
 
@@ -11,13 +11,13 @@ export class UsageError extends HoldfastError {
   }
 }
 
+/** Not `z.coerce.number()` alone, for which an empty text is 0. */
+const number = z
+  .union([z.number(), z.string().regex(/\d/)], { error: "it must be a number" })
+  .pipe(z.coerce.number({ error: "it must be a number" }));
 const seconds = (least: number) =>
-  z.coerce
-    .number({ error: "it must be a number" })
-    .min(least)
-    .max(86_400)
-    .transform((value) => Math.round(value * 1000));
-const wholeNumber = (least: number, most: number) => z.coerce.number({ error: "it must be a number" }).int().min(least).max(most);
+  number.pipe(z.number().min(least).max(86_400)).transform((value) => Math.round(value * 1000));
+const wholeNumber = (least: number, most: number) => number.pipe(z.number().int().min(least).max(most));
 const text = z.string().min(1);
 
 /** The options of `serve`, by the name of their flag in camel case. Durations are in seconds unless said otherwise. */
@@ -37,7 +37,7 @@ const optionsSchema = z.object({
   maxSteps: wholeNumber(1, 1_000).default(32),
   workspace: text.default("."),
   systemPromptFile: text.optional(),
-  chunkWindow: z.coerce.number({ error: "it must be a number" }).min(0).max(60_000).default(100),
+  chunkWindow: number.pipe(z.number().min(0).max(60_000)).default(100),
   drainTimeout: seconds(0).prefault(10),
   tokenFile: text.optional(),
 });
@@ -79,7 +79,10 @@ export function isLoopback(host: string): boolean {
  * @throws UsageError naming the flag or variable
  */
 export function parseConfig(raw: RawOptions, env: Readonly<Record<string, string | undefined>>): HostConfig {
-  const given = Object.entries(raw).filter(([, { value }]) => value !== undefined);
+  // An empty variable counts as none, as it does for most programs; an empty flag is a mistake.
+  const isGiven = ({ value, source }: RawOptions[string]) =>
+    value !== undefined && !(value === "" && source.startsWith("HOLDFAST_"));
+  const given = Object.entries(raw).filter(([, option]) => isGiven(option));
   const result = optionsSchema.safeParse(Object.fromEntries(given.map(([name, { value }]) => [name, value])));
   if (!result.success) {
     const issue = result.error.issues[0];
@@ -107,7 +110,7 @@ export function parseConfig(raw: RawOptions, env: Readonly<Record<string, string
     provider,
     model: modelFor(provider, options.model),
     maxSteps,
-    workspace,
+    workspace: existingFolder(workspace),
     requestTimeoutMs: requestTimeout,
     chunkWindowMs: chunkWindow,
     drainTimeoutMs: drainTimeout,
@@ -115,31 +118,56 @@ export function parseConfig(raw: RawOptions, env: Readonly<Record<string, string
     ...(provider === "demo" ? {} : { baseUrl: required(baseUrl, "--base-url", provider) }),
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(token === undefined ? {} : { token }),
-    ...(systemPromptFile === undefined ? {} : { systemPrompt: readText("--system-prompt-file", systemPromptFile) }),
+    ...(systemPromptFile === undefined
+      ? {}
+      : { systemPrompt: readText("--system-prompt-file", systemPromptFile) }),
   };
 }
 
 function modelFor(provider: HostConfig["provider"], model: string | undefined): string {
   if (provider !== "demo") return required(model, "--model", provider);
   if (model !== undefined && model !== "demo") {
-    throw new UsageError(`The provider demo has no model ${JSON.stringify(model)}`, "Leave --model out, or name a real provider.");
+    throw new UsageError(
+      `The provider demo has no model ${JSON.stringify(model)}`,
+      "Leave --model out, or name a real provider.",
+    );
   }
   return "demo";
 }
 
-function required(value: string | undefined, flag: string, provider: string): string {
-  if (value !== undefined) return value;
-  throw new UsageError(`The provider ${provider} needs ${flag}`, `Add ${flag}, or use --provider demo to try things out.`);
+function existingFolder(path: string): string {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return path;
+  throw new UsageError(
+    `The workspace ${path} is not a folder`,
+    "Make it, or name another one with --workspace.",
+  );
 }
 
-function readApiKey(name: string | undefined, env: Readonly<Record<string, string | undefined>>): string | undefined {
+function required(value: string | undefined, flag: string, provider: string): string {
+  if (value !== undefined) return value;
+  throw new UsageError(
+    `The provider ${provider} needs ${flag}`,
+    `Add ${flag}, or use --provider demo to try things out.`,
+  );
+}
+
+function readApiKey(
+  name: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): string | undefined {
   if (name === undefined) return undefined;
   const value = env[name];
   if (value !== undefined && value !== "") return value;
-  throw new UsageError(`The variable ${name} that --api-key-env names is not set`, `Set ${name} to the API key.`);
+  throw new UsageError(
+    `The variable ${name} that --api-key-env names is not set`,
+    `Set ${name} to the API key.`,
+  );
 }
 
-function readToken(file: string | undefined, env: Readonly<Record<string, string | undefined>>): string | undefined {
+function readToken(
+  file: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): string | undefined {
   if (file !== undefined) {
     const token = readText("--token-file", file).trim();
     if (token !== "") return token;
@@ -154,6 +182,9 @@ function readText(flag: string, path: string): string {
     return readFileSync(path, "utf8");
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
-    throw new UsageError(`The file that ${flag} names cannot be read: ${path} (${reason})`, "Check the path.");
+    throw new UsageError(
+      `The file that ${flag} names cannot be read: ${path} (${reason})`,
+      "Check the path.",
+    );
   }
 }

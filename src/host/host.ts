@@ -138,6 +138,8 @@ function logRequestError(error: unknown, request: Request): void {
   log.error("{method} {path} failed: {message}", {
     method: request.method,
     path: new URL(request.url).pathname,
-    message: typed ? `${error.message} (${error.code}; ${formatPlace(error.place)})` : error,
+    message: typed
+      ? `${error.message} (${[error.code, formatPlace(error.place)].filter(Boolean).join("; ")})`
+      : error,
   });
 }

@@ -7,7 +7,9 @@ export class ListenError extends HoldfastError {
   constructor(host: string, port: number, cause: unknown) {
     const inUse = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
     super(inUse ? `Port ${port} on ${host} is in use` : `Cannot listen on ${host} port ${port}: ${cause}`, {
-      hint: inUse ? "Stop what listens there, or choose another --port (0 picks a free one)." : "Check --host and --port.",
+      hint: inUse
+        ? "Stop what listens there, or choose another --port (0 picks a free one)."
+        : "Check --host and --port.",
       cause,
     });
     this.code = inUse ? "port-in-use" : "listen-failed";

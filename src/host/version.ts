@@ -1,5 +1,5 @@
 import packageJson from "../../package.json" with { type: "json" };
-import { SESSION_VERSION } from "../session/header.ts";
+import { SESSION_VERSION } from "../session/version.ts";
 
 /** What this program is: for `--version`, `GET /version` and bug reports. */
 export function versionInfo() {

@@ -1,7 +1,7 @@
 import { type AnyElysia, Elysia } from "elysia";
 import { type GuardOptions, guard } from "./guard.ts";
 import { type InvocationServices, invocationRoutes } from "./invocations.ts";
-import { problem, problemFor } from "./problem.ts";
+import { isTrouble, problem, problemFor } from "./problem.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { type StatusServices, statusRoutes } from "./status.ts";
 
@@ -41,7 +41,7 @@ export function createApp(options: AppOptions) {
           return problem("invalid-request", "The request cannot be read.");
         default: {
           const answer = problemFor(error);
-          if (answer.status >= 500) options.report(error, request);
+          if (isTrouble(error, answer)) options.report(error, request);
           return answer;
         }
       }
@@ -58,7 +58,8 @@ type Routes = ReadonlyArray<{ readonly method: string; readonly path: string }>;
 function notFound(routes: Routes, request: Request): Response {
   const { pathname } = new URL(request.url);
   const methods = routes.filter(({ path }) => matches(path, pathname)).map(({ method }) => method);
-  if (methods.length === 0) return problem("unknown-route", "There is nothing at this path.", "See /openapi.json.");
+  if (methods.length === 0)
+    return problem("unknown-route", "There is nothing at this path.", "See /openapi.json.");
   const answer = problem("method-not-allowed", `This path takes ${methods.join(", ")}.`);
   answer.headers.set("allow", methods.join(", "));
   return answer;
@@ -67,11 +68,18 @@ function notFound(routes: Routes, request: Request): Response {
 function matches(route: string, path: string): boolean {
   const parts = route.split("/");
   const found = path.split("/");
-  return parts.length === found.length && parts.every((part, k) => (part.startsWith(":") ? found[k] !== "" : part === found[k]));
+  return (
+    parts.length === found.length &&
+    parts.every((part, k) => (part.startsWith(":") ? found[k] !== "" : part === found[k]))
+  );
 }
 
 /** A request that breaks its schema is the client's mistake; an answer that does is ours. */
-function invalid(error: { readonly type?: string; readonly all?: unknown }, request: Request, report: AppOptions["report"]) {
+function invalid(
+  error: { readonly type?: string; readonly all?: unknown },
+  request: Request,
+  report: AppOptions["report"],
+) {
   if (error.type === "response") {
     report(error, request);
     return problem("internal", "The request failed for a reason on our side.");

@@ -49,14 +49,17 @@ export function invocationRoutes({ agent, queue, providers, defaultRoute }: Invo
       "/agent/invocations/:invocationId",
       async ({ params: { invocationId }, body: { input, route = defaultRoute } }) => {
         const provider = providers.resolve(route);
-        const result = await queue.submit(invocationId, (signal) => agent.run(input, provider, route, signal));
+        const result = await queue.submit(invocationId, (signal) =>
+          agent.run(input, provider, route, signal),
+        );
         assertAnswered(result);
         const { turn, steps, reason, message, usage } = result;
         return { invocationId, sessionId: agent.session.id, turn, steps, reason, message, usage };
       },
       {
         params: paramsSchema,
-        parse: ({ request }) => readJsonBody(request),
+        // The second one is never reached; the OpenAPI document takes the media type from it.
+        parse: [({ request }) => readJsonBody(request), "json"],
         body: bodySchema,
         response: { 200: answerSchema },
         detail: {
@@ -88,7 +91,10 @@ export function invocationRoutes({ agent, queue, providers, defaultRoute }: Invo
         detail: {
           summary: "Cancel a queued or running invocation",
           description: "A queued one leaves no trace; a running one ends its Turn as aborted.",
-          responses: { 404: { description: "`invocation-unknown`: never sent, or settled" } },
+          responses: {
+            400: { description: "`invalid-request`" },
+            404: { description: "`invocation-unknown`: never sent, or settled" },
+          },
         },
       },
     );

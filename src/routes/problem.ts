@@ -55,14 +55,30 @@ const RETRY_AFTER = 1;
 /** A problem of a known code. */
 export function problem(code: string, detail: string, hint?: string): Response {
   const { status, title } = PROBLEM_KINDS[code] ?? INTERNAL;
-  const body: Problem = { type: "about:blank", title, status, code, detail, ...(hint === undefined ? {} : { hint }) };
+  const body: Problem = {
+    type: "about:blank",
+    title,
+    status,
+    code,
+    detail,
+    ...(hint === undefined ? {} : { hint }),
+  };
   return new Response(JSON.stringify(body), {
     status,
     headers: {
       "content-type": "application/problem+json",
-      ...(status === 503 ? { "retry-after": String(RETRY_AFTER) } : {}),
+      // A route that does not exist will not exist in a second either.
+      ...(status === 503 && code !== "no-route" ? { "retry-after": String(RETRY_AFTER) } : {}),
     },
   });
+}
+
+/** Failures that say nothing of the Host's own health; its log does not need them. */
+const EXPECTED = new Set(["no-route", "queue-full", "closing"]);
+
+/** Whether an answer tells of something that the people who run the Host should see. */
+export function isTrouble(error: unknown, answer: Response): boolean {
+  return answer.status >= 500 && !(error instanceof HoldfastError && EXPECTED.has(error.code));
 }
 
 /**
@@ -70,9 +86,14 @@ export function problem(code: string, detail: string, hint?: string): Response {
  * errors, which are for the log on this machine.
  */
 export function problemFor(error: unknown): Response {
-  if (!(error instanceof HoldfastError)) return problem("internal", "The request failed for a reason on our side.");
+  if (!(error instanceof HoldfastError))
+    return problem("internal", "The request failed for a reason on our side.");
   const kind = PROBLEM_KINDS[error.code];
   if (kind === undefined) return problem("internal", "The request failed for a reason on our side.");
   const inside = error.code in STORE_ERROR_TABLE && kind.status >= 500;
-  return problem(error.code, inside ? `${kind.title}. The log of the Host says more.` : error.message, error.hint);
+  return problem(
+    error.code,
+    inside ? "The Host could not do this; its log says more." : error.message,
+    error.hint,
+  );
 }

@@ -45,7 +45,10 @@ export function statusRoutes({ persistence, closing, version }: StatusServices) 
         },
       },
     )
-    .get("/version", () => version, { response: { 200: versionSchema }, detail: { summary: "What runs here" } });
+    .get("/version", () => version, {
+      response: { 200: versionSchema },
+      detail: { summary: "What runs here" },
+    });
 }
 
 /** Readiness is 503 whatever the failure's own status is. */

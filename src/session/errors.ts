@@ -80,7 +80,8 @@ export class CorruptError extends HoldfastError {
     details: { expected: string; found: string; place?: Place; hint?: string; cause?: unknown },
   ) {
     super(`${what}: expected ${details.expected}, found ${details.found}`, {
-      hint: details.hint ?? "The store was left as it is. Restore a backup, or inspect the session read-only.",
+      hint:
+        details.hint ?? "The store was left as it is. Restore a backup, or inspect the session read-only.",
       ...(details.place === undefined ? {} : { place: details.place }),
       ...(details.cause === undefined ? {} : { cause: details.cause }),
     });

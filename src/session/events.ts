@@ -137,7 +137,12 @@ function explainFault(event: unknown): EventFault | undefined {
     return result.success ? undefined : malformed(data, result.error, "data");
   }
   if (isRunType(type) || type === "session") {
-    return { kind: "malformed", field: "type", expected: "an event type", found: `${type}, a storage record's name` };
+    return {
+      kind: "malformed",
+      field: "type",
+      expected: "an event type",
+      found: `${type}, a storage record's name`,
+    };
   }
   return isOpaqueType(type) || ignorable === true ? undefined : { kind: "unknown-type" };
 }
@@ -149,9 +154,14 @@ const DATA_CHECKERS: ReadonlyMap<string, Checker> = new Map(
 /** The quick way through: true only for what breaks no rule. */
 function isSoundEvent(event: unknown): boolean {
   if (typeof event !== "object" || event === null) return false;
-  const { type, seq, time, data, ignorable, sourceEventSeqs, surfaceOp } = event as Readonly<Record<string, unknown>>;
-  if (typeof type !== "string" || !isNatural(seq) || !isNatural(time) || ignorable !== undefined) return false;
-  if (isMessageType(type) ? surfaceOp !== "append" : surfaceOp !== undefined || sourceEventSeqs !== undefined) {
+  const { type, seq, time, data, ignorable, sourceEventSeqs, surfaceOp } = event as Readonly<
+    Record<string, unknown>
+  >;
+  if (typeof type !== "string" || !isNatural(seq) || !isNatural(time) || ignorable !== undefined)
+    return false;
+  if (
+    isMessageType(type) ? surfaceOp !== "append" : surfaceOp !== undefined || sourceEventSeqs !== undefined
+  ) {
     return false;
   }
   if (sourceEventSeqs !== undefined && !areAscendingBefore(sourceEventSeqs, seq)) return false;

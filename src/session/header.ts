@@ -1,9 +1,7 @@
 import { z } from "zod";
 import { CorruptError, type Place, UnsupportedFormatError } from "./errors.ts";
 import { findJsonFault, freezeJson } from "./json.ts";
-
-/** Version of the session format that this program reads and writes. */
-export const SESSION_VERSION = 0;
+import { SESSION_VERSION } from "./version.ts";
 
 const safeNatural = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
 
@@ -64,17 +62,25 @@ export function decodeHeader(text: string, place: Place): SessionHeader {
       cause,
     });
   }
-  const version = typeof value === "object" && value !== null && "version" in value ? value.version : undefined;
+  const version =
+    typeof value === "object" && value !== null && "version" in value ? value.version : undefined;
   if (typeof version === "number" && version !== SESSION_VERSION) {
     const newer = version > SESSION_VERSION;
-    throw new UnsupportedFormatError(`The session has format version ${version}; this program reads version 0`, {
-      place,
-      hint: newer ? "Use a newer version of Holdfast for it." : "There is no path from this older version.",
-    });
+    throw new UnsupportedFormatError(
+      `The session has format version ${version}; this program reads version 0`,
+      {
+        place,
+        hint: newer ? "Use a newer version of Holdfast for it." : "There is no path from this older version.",
+      },
+    );
   }
   const fault = findJsonFault(value);
   if (fault !== undefined) {
-    throw new CorruptError("The session header is malformed", { expected: "lossless JSON", found: fault.problem, place });
+    throw new CorruptError("The session header is malformed", {
+      expected: "lossless JSON",
+      found: fault.problem,
+      place,
+    });
   }
   return parseHeader(value, place);
 }

@@ -154,7 +154,8 @@ export function findJsonFault(value: unknown): JsonFault | undefined {
     for (const item of level) {
       if (depth >= MAX_JSON_DEPTH || typeof item !== "object" || item === null) return locateFault(value);
       if (Array.isArray(item)) {
-        for (let index = 0; index < item.length; index += 1) if (isSuspect(item[index])) next.push(item[index]);
+        for (let index = 0; index < item.length; index += 1)
+          if (isSuspect(item[index])) next.push(item[index]);
       } else {
         for (const key in item) {
           const member: unknown = Reflect.get(item, key);

@@ -69,7 +69,10 @@ export function encodeDraft(draft: EventDraft, seq: number, now: number): Encode
 export function encodeEvent(input: SessionEvent): EncodedEvent {
   const fast = encodeDelta(input);
   if (fast !== undefined) return fast;
-  const place: Place = { eventType: String(input.type), ...(Number.isSafeInteger(input.seq) ? { seq: input.seq } : {}) };
+  const place: Place = {
+    eventType: String(input.type),
+    ...(Number.isSafeInteger(input.seq) ? { seq: input.seq } : {}),
+  };
   const event: unknown = snapshotJson(input, place, "event");
   const fault = findEventFault(event);
   if (fault?.kind === "malformed") {
@@ -88,7 +91,8 @@ const EVENT_KEYS = 4;
 function encodeDelta(input: SessionEvent): EncodedEvent | undefined {
   if (input.type !== "assistant/chunk") return undefined;
   const keys = Reflect.ownKeys(input);
-  if (keys.length !== EVENT_KEYS || keys[0] !== "type" || keys[1] !== "seq" || keys[2] !== "time") return undefined;
+  if (keys.length !== EVENT_KEYS || keys[0] !== "type" || keys[1] !== "seq" || keys[2] !== "time")
+    return undefined;
   const { seq, time } = input;
   if (!isNatural(seq) || !isNatural(time)) return undefined;
   const delta = exactDelta(input.data);
@@ -178,7 +182,11 @@ function parseRecord(text: string, place: Place): DecodedRecord {
     });
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new CorruptError("A record is not an object", { expected: "one JSON object", found: clip(text, 40), place });
+    throw new CorruptError("A record is not an object", {
+      expected: "one JSON object",
+      found: clip(text, 40),
+      place,
+    });
   }
   const row = value as Readonly<Record<string, unknown>>;
   const { type } = row;
@@ -241,7 +249,8 @@ export function recordEvents(record: SessionRecord): readonly SessionEvent[] {
 /** The run in a record of a run type that was checked before. */
 export function recordRun(record: SessionRecord): DeltaRun {
   const run = isRunType(record.type) ? decodeRun(record.type, JSON.parse(record.text)) : "type";
-  if (typeof run === "string") throw new RangeError(`record ${record.seq} was not checked before use: ${run}`);
+  if (typeof run === "string")
+    throw new RangeError(`record ${record.seq} was not checked before use: ${run}`);
   return run;
 }
 

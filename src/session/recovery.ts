@@ -44,7 +44,11 @@ export function closeTurn(
 export function interruptedAnswer({ callSeq }: OpenCall, messageId: string): ClosingAnswer {
   return callSeq === undefined
     ? { messageId, text: NOT_STARTED_TEXT, error: { name: "ToolNotStartedError", code: "TOOL_NOT_STARTED" } }
-    : { messageId, text: UNKNOWN_TEXT, error: { name: "ToolOutcomeUnknownError", code: "TOOL_OUTCOME_UNKNOWN" } };
+    : {
+        messageId,
+        text: UNKNOWN_TEXT,
+        error: { name: "ToolOutcomeUnknownError", code: "TOOL_OUTCOME_UNKNOWN" },
+      };
 }
 
 /**
@@ -75,7 +79,9 @@ function errorResult(
       id: messageId,
       role: "user",
       source: { kind: "tool", callId },
-      content: [{ type: "tool-result", toolCallId: callId, isError: true, content: [{ type: "text", text }] }],
+      content: [
+        { type: "tool-result", toolCallId: callId, isError: true, content: [{ type: "text", text }] },
+      ],
     },
     error,
   };

@@ -69,7 +69,8 @@ const NAMED_CALL_KEYS = ["type", "index", "id", "name", "argumentsDelta"];
 
 /** The delta in the `data` of an `assistant/chunk`, if it has exactly the shape that packs without loss. */
 export function exactDelta(data: unknown): Delta | undefined {
-  if (typeof data !== "object" || data === null || Object.getPrototypeOf(data) !== Object.prototype) return undefined;
+  if (typeof data !== "object" || data === null || Object.getPrototypeOf(data) !== Object.prototype)
+    return undefined;
   if (!hasKeys(data, DATA_KEYS)) return undefined;
   const { turn, step, chunk } = data as Readonly<Record<string, unknown>>;
   if (!isNatural(turn) || !isNatural(step) || typeof chunk !== "object" || chunk === null) return undefined;
@@ -80,11 +81,18 @@ export function exactDelta(data: unknown): Delta | undefined {
     if (typeof text !== "string" || !hasKeys(chunk, TEXT_KEYS)) return undefined;
     return { kind: type, turn, step, index, text };
   }
-  if (type !== "tool-call-delta" || typeof argumentsDelta !== "string" || typeof id !== "string" || id === "") {
+  if (
+    type !== "tool-call-delta" ||
+    typeof argumentsDelta !== "string" ||
+    typeof id !== "string" ||
+    id === ""
+  ) {
     return undefined;
   }
   if (name === undefined) {
-    return hasKeys(chunk, CALL_KEYS) ? { kind: type, turn, step, index, id, text: argumentsDelta } : undefined;
+    return hasKeys(chunk, CALL_KEYS)
+      ? { kind: type, turn, step, index, id, text: argumentsDelta }
+      : undefined;
   }
   if (typeof name !== "string" || !hasKeys(chunk, NAMED_CALL_KEYS)) return undefined;
   return { kind: type, turn, step, index, id, name, text: argumentsDelta };
@@ -156,7 +164,8 @@ const KIND_OF: Readonly<Record<RunType, DeltaKind>> = {
 /** Reads a parsed run record. Returns the name of the first member that breaks the shape, else the run. */
 export function decodeRun(type: RunType, row: Readonly<Record<string, unknown>>): DeltaRun | string {
   const { seq0, time0, data } = row;
-  for (const key in row) if (key !== "type" && key !== "seq0" && key !== "time0" && key !== "data") return key;
+  for (const key in row)
+    if (key !== "type" && key !== "seq0" && key !== "time0" && key !== "data") return key;
   if (!isNatural(seq0)) return "seq0";
   if (!isNatural(time0)) return "time0";
   if (typeof data !== "object" || data === null || Array.isArray(data)) return "data";

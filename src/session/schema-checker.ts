@@ -32,7 +32,9 @@ function compileType(def: AnyDef): Checker {
     case "literal": {
       const { values } = def;
       const [only] = values;
-      return values.length === 1 ? (value) => value === only : (value) => values.some((each) => each === value);
+      return values.length === 1
+        ? (value) => value === only
+        : (value) => values.some((each) => each === value);
     }
     case "enum": {
       const values = new Set<unknown>(Object.values(def.entries));
@@ -45,7 +47,9 @@ function compileType(def: AnyDef): Checker {
     case "tuple": {
       const items = def.items.map(compileChecker);
       return (value) =>
-        Array.isArray(value) && value.length === items.length && items.every((item, index) => item(value[index]));
+        Array.isArray(value) &&
+        value.length === items.length &&
+        items.every((item, index) => item(value[index]));
     }
     case "optional": {
       const inner = compileChecker(def.innerType);

@@ -73,6 +73,11 @@ export class CommitQueue {
     this.#schedule = options.schedule ?? scheduleTimer;
   }
 
+  /** Whether a commit is under way. */
+  get busy(): boolean {
+    return this.#busy;
+  }
+
   /** The failure of the newest commit, if it failed. */
   get lastFailure(): HoldfastError | undefined {
     return this.#lastFailure;

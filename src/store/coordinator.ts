@@ -173,6 +173,8 @@ export class PersistenceCoordinator implements SessionPersistence {
     if (this.#closing !== undefined) return { backend, writable: false, problem: "closed" };
     const failure = this.#queue.lastFailure;
     if (failure !== undefined) return { backend, writable: false, problem: failure.code };
+    // A commit is under way: asking the storage thread would wait for the disk, and the answer comes with the commit.
+    if (this.#queue.busy) return { backend, writable: true };
     try {
       await this.#backend.checkWritable();
       return { backend, writable: true };

@@ -16,7 +16,7 @@ export class NotFoundError extends HoldfastError {
   constructor(sessionId: string, path?: string) {
     super(`There is no session ${JSON.stringify(sessionId)}`, {
       place: { sessionId, ...(path === undefined ? {} : { path }) },
-      hint: "Check the id; `list` names the sessions of the store.",
+      hint: "Check the id, and that this is the store you mean.",
     });
   }
 }

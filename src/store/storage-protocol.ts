@@ -48,7 +48,8 @@ export function encodeRequest({ number, call }: Request): string {
 
 export function decodeRequest(message: string): Request {
   const [head = "", ...texts] = message.split(SEPARATOR);
-  const request: Request | { readonly number: number; readonly batches: readonly TextlessBatch[] } = JSON.parse(head);
+  const request: Request | { readonly number: number; readonly batches: readonly TextlessBatch[] } =
+    JSON.parse(head);
   if ("call" in request) return request;
   let next = 0;
   const batches = request.batches.map(({ spans, ...batch }) => ({
@@ -60,7 +61,9 @@ export function decodeRequest(message: string): Request {
 
 /** What a call gives back. */
 export type Result = readonly WireOutcome[] | Revision | boolean | null;
-type WireOutcome = { readonly ok: true; readonly revision: Revision } | { readonly ok: false; readonly error: WireError };
+type WireOutcome =
+  | { readonly ok: true; readonly revision: Revision }
+  | { readonly ok: false; readonly error: WireError };
 
 export type Reply =
   | { readonly number: number; readonly result: Result }

@@ -1,7 +1,14 @@
 import type { AppendBatch, AppendOutcome, Repair, Revision } from "./backend.ts";
 import { errorFromWire } from "./error-wire.ts";
 import { ClosedError, type HoldfastError, StorageFailedError } from "./errors.ts";
-import { type Call, encodeRequest, parseReply, type Result, toOutcomes, type WriterSpec } from "./storage-protocol.ts";
+import {
+  type Call,
+  encodeRequest,
+  parseReply,
+  type Result,
+  toOutcomes,
+  type WriterSpec,
+} from "./storage-protocol.ts";
 import type { BackendWriter } from "./writer.ts";
 
 /** A backend's writer, wherever it runs. Calls are carried out in order. */

@@ -2,7 +2,14 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { errorToWire } from "./error-wire.ts";
 import { ClosedError } from "./errors.ts";
 import { SqliteWriter } from "./sqlite/writer.ts";
-import { decodeRequest, perform, type Reply, type Request, type Result, type WriterSpec } from "./storage-protocol.ts";
+import {
+  decodeRequest,
+  perform,
+  type Reply,
+  type Request,
+  type Result,
+  type WriterSpec,
+} from "./storage-protocol.ts";
 import type { BackendWriter } from "./writer.ts";
 
 /*

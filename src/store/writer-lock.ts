@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { errorCode, LockedError, type LockHolder, toStorageError } from "./errors.ts";
 import { z } from "zod";
+import { errorCode, LockedError, type LockHolder, toStorageError } from "./errors.ts";
 import beginExclusive from "./sql/begin-exclusive.sql" with { type: "text" };
 import setJournalModeMemory from "./sql/set-journal-mode-memory.sql" with { type: "text" };
 

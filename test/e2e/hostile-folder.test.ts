@@ -1,10 +1,13 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdir, writeFile } from "node:fs/promises";
 import { z } from "zod";
 import packageJson from "../../package.json" with { type: "json" };
 import { runHoldfast } from "../fixtures/executable.ts";
 import { HostProcess } from "../fixtures/host-process.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
+
+// Real processes, perhaps on a busy machine.
+setDefaultTimeout(30_000);
 
 /** A folder whose files would change a program that reads them: settings, foreign code, other modules. */
 async function hostileFolder(): Promise<TempFolder> {

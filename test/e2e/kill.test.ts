@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { validHistory } from "../fixtures/chat-history.ts";
 import { hangingReply, killWhen, streamed } from "../fixtures/conversation.ts";
@@ -8,6 +8,9 @@ import { HostLab } from "../fixtures/host-lab.ts";
 import { HostProcess } from "../fixtures/host-process.ts";
 import { forever } from "../fixtures/model-replies.ts";
 import { heldReply, textReply, toolCallReply } from "../fixtures/provider-server.ts";
+
+// Real processes, perhaps on a busy machine.
+setDefaultTimeout(30_000);
 
 const CRASH_HOST = join(import.meta.dir, "..", "fixtures", "crash-host.ts");
 const OPENING = ["turn/start", "user/message", "step/start", "request/header"];
@@ -59,8 +62,15 @@ async function reopen(lab: HostLab): Promise<ReadSession> {
   await using third = await startCrashHost(lab);
   expect((await third.client.read()).text).toBe(closed.text);
   lab.server.script(textReply("I go on."));
-  expect((await third.client.invoke("Go on.")).body).toMatchObject({ turn: 2, steps: 1, message: "I go on." });
-  expect(validHistory(lab.server.requests.at(-1)?.body ?? "").at(-1)).toEqual({ role: "user", content: "Go on." });
+  expect((await third.client.invoke("Go on.")).body).toMatchObject({
+    turn: 2,
+    steps: 1,
+    message: "I go on.",
+  });
+  expect(validHistory(lab.server.requests.at(-1)?.body ?? "").at(-1)).toEqual({
+    role: "user",
+    content: "Go on.",
+  });
   expect(await toolRuns(lab)).toEqual(runs);
   return closed;
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmod, copyFile, mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { makeStore } from "../fixtures/damaged-store.ts";
@@ -9,8 +9,11 @@ import { HostProcess } from "../fixtures/host-process.ts";
 import { ProviderServer, textReply } from "../fixtures/provider-server.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
+// Real processes, perhaps on a busy machine.
+setDefaultTimeout(30_000);
+
 /** One message: what happened, perhaps where, and what to do. */
-const ONE_MESSAGE = /^holdfast: [^\n]+\n(  where: [^\n]+\n)?  hint: [^\n]+\n$/;
+const ONE_MESSAGE = /^holdfast: [^\n]+\n( {2}where: [^\n]+\n)? {2}hint: [^\n]+\n$/;
 
 describe("a port that is taken", () => {
   test("is refused with its number, and the store is left as it is and free", async () => {

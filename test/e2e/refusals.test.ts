@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { damage, makeStore, rewriteBody, rewriteHeader, SEQ } from "../fixtures/damaged-store.ts";
 import { type Finished, runHoldfast } from "../fixtures/executable.ts";
@@ -7,12 +7,15 @@ import { folderState } from "../fixtures/folder-state.ts";
 import { ProviderServer } from "../fixtures/provider-server.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
+// Real processes, perhaps on a busy machine.
+setDefaultTimeout(30_000);
+
 const CORRUPT = 5;
 const UNSUPPORTED = 7;
 const FAILED = 1;
 
 /** One message: what happened, where, and what to do. */
-const ONE_MESSAGE = /^holdfast: [^\n]+\n  where: [^\n]+\n  hint: [^\n]+\n$/;
+const ONE_MESSAGE = /^holdfast: [^\n]+\n {2}where: [^\n]+\n {2}hint: [^\n]+\n$/;
 
 /**
  * Starts a Host that must refuse its store, and sees that nothing in the folder changed. The port is taken, so that any

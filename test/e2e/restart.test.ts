@@ -1,8 +1,11 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { validHistory } from "../fixtures/chat-history.ts";
 import { converse, killInAnswer } from "../fixtures/conversation.ts";
 import { HostLab } from "../fixtures/host-lab.ts";
 import { textReply } from "../fixtures/provider-server.ts";
+
+// Real processes, perhaps on a busy machine.
+setDefaultTimeout(30_000);
 
 const ENDINGS = ["SIGINT", "SIGTERM", "SIGKILL"] as const;
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { runHoldfast } from "../fixtures/executable.ts";
 import { HostProcess } from "../fixtures/host-process.ts";
@@ -6,6 +6,9 @@ import { forever } from "../fixtures/model-replies.ts";
 import { delta, ProviderServer, sseReply, textReply, toolCallReply } from "../fixtures/provider-server.ts";
 import { readSlowly } from "../fixtures/slow-reader.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
+
+// Real processes, perhaps on a busy machine.
+setDefaultTimeout(30_000);
 
 /** A value of each flag that cannot be used. */
 const UNUSABLE: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { hangingReply } from "../fixtures/conversation.ts";
@@ -7,6 +7,9 @@ import { HostLab } from "../fixtures/host-lab.ts";
 import { forever } from "../fixtures/model-replies.ts";
 import { heldReply, textReply } from "../fixtures/provider-server.ts";
 import { readSlowly } from "../fixtures/slow-reader.ts";
+
+// Real processes, perhaps on a busy machine.
+setDefaultTimeout(30_000);
 
 const SIGNALS = [
   ["SIGTERM", 143],

@@ -1,7 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { HostProcess } from "../fixtures/host-process.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
+
+// Real processes, perhaps on a busy machine.
+setDefaultTimeout(30_000);
 
 /** Lets a child make files for everyone, as far as the child itself does not say otherwise. */
 const OPEN_UMASK = ["sh", "-c", 'umask 000; exec "$0" "$@"'];

@@ -36,7 +36,8 @@ export class Surface {
     const shadowed = this.#entries.slice(range.from, range.to);
     const cited = new Set(event.sourceEventSeqs ?? []);
     const uncited = shadowed.find(({ seq }) => !cited.has(seq));
-    if (uncited !== undefined) return `a replacement that cites every event it shadows, but not seq ${uncited.seq}`;
+    if (uncited !== undefined)
+      return `a replacement that cites every event it shadows, but not seq ${uncited.seq}`;
     if (event.type !== "tool/result") return undefined;
     const [only, ...others] = shadowed;
     const sameCall = only?.calls[0] === toEntry(event)?.calls[0];
@@ -58,8 +59,10 @@ export class Surface {
     const results = callIds(after, "tool/result");
     for (const { type, calls: ids } of this.#entries.slice(range.from, range.to)) {
       for (const id of ids) {
-        if (type === "tool/result" && calls.has(id) && !results.has(id)) return `a call ${id} without its result`;
-        if (type === "assistant/message" && results.has(id) && !calls.has(id)) return `a result ${id} without its call`;
+        if (type === "tool/result" && calls.has(id) && !results.has(id))
+          return `a call ${id} without its result`;
+        if (type === "assistant/message" && results.has(id) && !calls.has(id))
+          return `a result ${id} without its call`;
       }
     }
     return undefined;

@@ -1,4 +1,11 @@
-import { type ContentBlock, isEvent, isStrict, type SessionEvent, type TurnEndReason, type Usage } from "../events.ts";
+import {
+  type ContentBlock,
+  isEvent,
+  isStrict,
+  type SessionEvent,
+  type TurnEndReason,
+  type Usage,
+} from "../events.ts";
 import type { LogView } from "../log-view.ts";
 
 /** One line of a conversation as a person reads it, in seq order. `text` joins the text blocks. */
@@ -11,7 +18,11 @@ export type TranscriptEntry =
       readonly step: number;
       readonly text: string;
       readonly reasoning?: string;
-      readonly toolCalls: ReadonlyArray<{ readonly id: string; readonly name: string; readonly arguments: string }>;
+      readonly toolCalls: ReadonlyArray<{
+        readonly id: string;
+        readonly name: string;
+        readonly arguments: string;
+      }>;
       readonly usage?: Usage;
       readonly interrupted?: boolean;
     }
@@ -26,7 +37,12 @@ export type TranscriptEntry =
       readonly text: string;
       readonly error?: { readonly name: string; readonly code: string };
     }
-  | { readonly kind: "turn-end"; readonly seq: number; readonly turn: number; readonly reason: TurnEndReason };
+  | {
+      readonly kind: "turn-end";
+      readonly seq: number;
+      readonly turn: number;
+      readonly reason: TurnEndReason;
+    };
 
 interface EntryRef {
   readonly seq: number;
@@ -83,7 +99,8 @@ export class Transcript {
         break;
       }
       case "turn/end":
-        if (event.data.reason.kind !== "completed") this.#refs.push({ seq: event.seq, turn: event.data.turn });
+        if (event.data.reason.kind !== "completed")
+          this.#refs.push({ seq: event.seq, turn: event.data.turn });
         break;
       default:
     }

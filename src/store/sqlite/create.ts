@@ -5,8 +5,8 @@ import { CorruptError, toStorageError } from "../errors.ts";
 import { syncDirectory } from "../paths.ts";
 import { sizeOf } from "./identity.ts";
 import { createSchema } from "./schema.ts";
-import setSynchronousOff from "./sql/set-synchronous-off.sql" with { type: "text" };
 import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
+import setSynchronousOff from "./sql/set-synchronous-off.sql" with { type: "text" };
 
 /**
  * Makes a new store at `path`: complete under another name first, then put in place in one step, so that no crash

@@ -123,10 +123,7 @@ export class SqliteReader implements Disposable {
     throw this.#otherShape();
   }
 
-  #list<T>(
-    { limit = DEFAULT_LIMIT, cursor }: PageRequest,
-    map: (row: SessionRow) => T,
-  ): Page<T> {
+  #list<T>({ limit = DEFAULT_LIMIT, cursor }: PageRequest, map: (row: SessionRow) => T): Page<T> {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
     const rows = this.#guard(() => this.#database.query(listSessions).all({ before, limit: limit + 1 }));
     if (!rows.every(isSessionRow)) throw this.#otherShape();

@@ -1,0 +1,82 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import packageJson from "../../package.json" with { type: "json" };
+import { executablePath, runCommand, runHoldfast } from "../fixtures/executable.ts";
+
+// Real processes, perhaps on a busy machine.
+setDefaultTimeout(30_000);
+
+/** Every flag that serve takes. */
+const SERVE_FLAGS = [
+  ...["--session-db", "--session-id", "--host", "--port", "--provider", "--model", "--base-url"],
+  ...["--api-key-env", "--request-timeout", "--max-steps", "--workspace", "--system-prompt-file"],
+  ...["--chunk-window", "--drain-timeout", "--token-file"],
+];
+
+describe("help", () => {
+  test.each([["--help"], ["-h"], ["help"]])("of the program with %s: the commands, on stdout", async (word) => {
+    const { code, stdout, stderr } = await runHoldfast([word]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toStartWith("Usage: holdfast ");
+    expect(stdout).toMatch(/^ {2}serve /m);
+    expect(stdout).toMatch(/^ {2}invoke /m);
+  });
+
+  test.each([[["serve", "--help"]], [["help", "serve"]]])("of serve with %p: every flag", async (args) => {
+    const { code, stdout, stderr } = await runHoldfast(args);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    for (const flag of SERVE_FLAGS) {
+      expect(stdout).toContain(`  ${flag} <`);
+      expect(stdout).toContain(`HOLDFAST_${flag.slice(2).replaceAll("-", "_").toUpperCase()}`);
+    }
+    expect(stdout.match(/^ {2}--[a-z-]+/gm)?.map((flag) => flag.trim())).toEqual(SERVE_FLAGS);
+  });
+
+  test("of invoke: its flags and an example", async () => {
+    const { code, stdout } = await runHoldfast(["invoke", "--help"]);
+    expect(code).toBe(0);
+    for (const word of ["<text>", "--url", "--provider", "--model", "HOLDFAST_URL", "Example"]) {
+      expect(stdout).toContain(word);
+    }
+  });
+
+  test("keeps to 80 columns in a pipe, and has no colours there", async () => {
+    const { stdout } = await runHoldfast(["--help"]);
+    for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+    expect(stdout).not.toContain("\u001b");
+  });
+
+  test("may be left by its reader: that is no error", async () => {
+    const script = '{ "$0" serve --help; echo "code $?" >&2; } | true';
+    const { stderr } = await runCommand(["sh", "-c", script, executablePath()]);
+    expect(stderr).toBe("code 0\n");
+  });
+});
+
+test.each([["--version"], ["-V"]])("%s prints the version alone", async (flag) => {
+  const finished = await runHoldfast([flag]);
+  expect(finished).toEqual({ code: 0, stdout: `${packageJson.version}\n`, stderr: "" });
+});
+
+describe("a mistake is told on stderr with exit code 2:", () => {
+  test.each([
+    ["an unknown command, with the one that was meant", ["srve"], /unknown command 'srve'[^]*serve/],
+    ["an unknown flag, with the one that was meant", ["serve", "--prot", "1"], /unknown option '--prot'[^]*--port/],
+    ["an unknown flag of the program", ["--verbose"], /unknown option '--verbose'/],
+    ["a flag without its value", ["serve", "--port"], /--port <number>[^]*argument missing/],
+    ["a word too many", ["serve", "now"], /too many arguments/],
+    ["a text too many", ["invoke", "hello", "world"], /too many arguments/],
+    ["no text", ["invoke"], /missing required argument 'text'/],
+    ["an address that is none", ["invoke", "--url", "localhost:8765", "hi"], /--url cannot be "localhost:8765"/],
+  ])("%s", async (_, args, message) => {
+    const { code, stdout, stderr } = await runHoldfast(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/^\s+at /m);
+  });
+
+  test("no command at all: the help", async () => {
+    const { code, stdout, stderr } = await runHoldfast([]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain("Usage: holdfast ");
+  });
+});
