@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { CorruptError, type Place, UnsupportedFormatError } from "./errors.ts";
 import { findJsonFault, freezeJson } from "./json.ts";
+import { compileChecker } from "./schema-checker.ts";
 import { SESSION_VERSION } from "./version.ts";
 
 const safeNatural = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
@@ -24,9 +25,23 @@ const headerSchema = z.object({
  */
 export type SessionHeader = Readonly<z.infer<typeof headerSchema>>;
 
+const checkHeader = compileChecker(headerSchema);
+const KEYS = Object.keys(headerSchema.shape) as ReadonlyArray<keyof SessionHeader>;
+
+/** Quick: zod is asked only for the reason of a refusal. */
+function isHeader(value: unknown): value is SessionHeader {
+  return checkHeader(value);
+}
+
+function knownMembers(header: SessionHeader): SessionHeader {
+  const { version, id, createdAt } = header;
+  const optional = KEYS.filter((key) => header[key] !== undefined).map((key) => [key, header[key]]);
+  return { version, id, createdAt, ...Object.fromEntries(optional) };
+}
+
 /** The header as one JSON object, keys in the order of the format. */
 export function serialiseHeader(header: SessionHeader): string {
-  return JSON.stringify(headerSchema.parse(header));
+  return JSON.stringify(knownMembers(header));
 }
 
 /**
@@ -34,6 +49,7 @@ export function serialiseHeader(header: SessionHeader): string {
  * @throws CorruptError naming the member that is wrong.
  */
 export function parseHeader(value: unknown, place: Place = {}): SessionHeader {
+  if (isHeader(value)) return freezeJson(knownMembers(value));
   const result = headerSchema.safeParse(value);
   if (!result.success) {
     const issue = result.error.issues[0];

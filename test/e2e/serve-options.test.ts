@@ -10,24 +10,26 @@ import { TempFolder } from "../fixtures/temp-folder.ts";
 // Real processes, perhaps on a busy machine.
 setDefaultTimeout(30_000);
 
-/** A value of each flag that cannot be used. */
+/** A value of each flag that cannot be used. Any text will do for the others, but not none. */
 const UNUSABLE: Readonly<Record<string, string>> = {
-  "--session-db": "",
-  "--session-id": "",
-  "--host": "",
   "--port": "many",
   "--provider": "oracle",
-  "--model": "",
   "--base-url": "ftp://127.0.0.1/v1",
   "--api-key-env": "no name",
   "--request-timeout": "0",
   "--max-steps": "0",
-  "--workspace": "",
-  "--system-prompt-file": "",
   "--chunk-window": "-1",
   "--drain-timeout": "soon",
-  "--token-file": "",
 };
+const TEXTS = [
+  "--session-db",
+  "--session-id",
+  "--host",
+  "--model",
+  "--workspace",
+  "--system-prompt-file",
+  "--token-file",
+];
 
 /** A model that looks at the workspace and does not come to an end. */
 const LOOKING = ["a", "b", "c"].map((id) => toolCallReply({ id, name: "list_files", arguments: "{}" }));
@@ -114,28 +116,41 @@ describe("every option of serve", () => {
     await using folder = await TempFolder.create();
     await using server = new ProviderServer(...LOOKING);
     const args = Object.entries(await usable(folder, server)).flat();
-    const env = { ...asVariables(UNUSABLE), MY_KEY: "secret" };
+    // None of them would do.
+    const texts = Object.fromEntries(TEXTS.map((flag) => [flag, folder.at("nowhere")]));
+    const env = { ...asVariables({ ...UNUSABLE, ...texts }), MY_KEY: "secret" };
     await using host = await HostProcess.start({ args, env });
     await expectConfigured(host, folder, server);
   });
 });
 
 describe("a value that cannot be used", () => {
-  test.each(Object.entries(UNUSABLE))("is refused with the name of the flag %s", async (flag, value) => {
+  const empty = [...TEXTS, ...Object.keys(UNUSABLE)].map((flag) => [flag, ""] as const);
+  test.each([...Object.entries(UNUSABLE), ...empty])("is refused with its flag: %s %p", async (flag, value) => {
     const { code, stdout, stderr } = await runHoldfast(["serve", flag, value]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(`${flag} cannot be ${JSON.stringify(value)}`);
     expect(stderr).toContain("hint: ");
   });
 
-  test.each(Object.entries(UNUSABLE))(
-    "of the variable for %s is refused with its name",
-    async (flag, value) => {
-      const { code, stdout, stderr } = await runHoldfast(["serve"], { env: { [variableOf(flag)]: value } });
-      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-      expect(stderr).toContain(`${variableOf(flag)} cannot be ${JSON.stringify(value)}`);
-    },
-  );
+  test.each(Object.entries(UNUSABLE))("is refused with its variable, the one for %s", async (flag, value) => {
+    const { code, stdout, stderr } = await runHoldfast(["serve"], { env: { [variableOf(flag)]: value } });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(`${variableOf(flag)} cannot be ${JSON.stringify(value)}`);
+  });
+
+  test("is told with what would do", async () => {
+    expect((await runHoldfast(["serve", "--port", "65536"])).stderr).toContain("65535");
+    expect((await runHoldfast(["serve", "--port", "1.5"])).stderr).toContain("int");
+    expect((await runHoldfast(["serve", "--provider", "oracle"])).stderr).toContain("openai-compatible");
+  });
+});
+
+test("a variable that is empty counts as none", async () => {
+  const names = [...TEXTS, ...Object.keys(UNUSABLE)].map(variableOf);
+  const env = Object.fromEntries([...names, "HOLDFAST_TOKEN"].map((name) => [name, ""]));
+  await using host = await HostProcess.start({ args: ["--port", "0"], env });
+  expect((await host.client.invoke("say hello")).body).toMatchObject({ sessionId: "default", message: "hello" });
 });
 
 describe("a time limit", () => {
