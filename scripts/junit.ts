@@ -13,7 +13,9 @@ export function summarise(xml: string): Counts {
   let passed = 0;
   let failed = 0;
   let skipped = 0;
-  for (const [, closed, body] of xml.matchAll(/<testcase\b[^>]*?(?:(\/>)|>([\s\S]*?)<\/testcase>)/g)) {
+  for (const [, closed, body] of xml.matchAll(
+    /<testcase\b(?:"[^"]*"|'[^']*'|[^"'>])*?(?:(\/>)|>([\s\S]*?)<\/testcase>)/g,
+  )) {
     if (closed !== undefined || body === undefined) passed += 1;
     else if (/<(failure|error)\b/.test(body)) failed += 1;
     else if (/<skipped\b/.test(body)) skipped += 1;

@@ -47,7 +47,12 @@ export function createApp(options: AppOptions) {
       }
     })
     .use(statusRoutes(options.status))
-    .get("/openapi.json", () => describe(self.app), { detail: { summary: "This interface as OpenAPI 3.1" } })
+    .get("/openapi.json", () => describe(self.app), {
+      detail: {
+        summary: "This interface as OpenAPI 3.1",
+        responses: { 200: { description: "This document" } },
+      },
+    })
     .group("/api/v1", (api) => api.use(sessionRoutes(agent)).use(invocationRoutes(options.invocations)));
   self.app = app;
   return app;

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { SessionEvent } from "../../src/session/events.ts";
+import type { Preparation, SessionSnapshot } from "../../src/store/persistence.ts";
 import { turnEnd, turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
 import { expectHistory } from "./model.ts";
 import type { Rig } from "./rig.ts";
-import { deltas, outcomesOf, title, titleAt } from "./support.ts";
+import { deltas, outcomesOf, settle, title, titleAt } from "./support.ts";
 
 /** Whatever happened, the log that is open goes on and is what is stored. */
 async function expectWhole(rig: Rig, session: { readonly log: Iterable<SessionEvent> }): Promise<void> {
@@ -156,6 +157,27 @@ export function concurrency({ rigged, capabilities }: Contract): void {
         await expectWhole(rig, session);
       }),
     );
+
+    for (const method of ["prepare", "load", "inspect"] as const) {
+      test(
+        `${method} waits for an append by id whose commit is on its way, and has it`,
+        rigged(async (rig) => {
+          await rig.stored("s", [title(0)]);
+          const hold = rig.faults.hold("appendBatch");
+          const append = rig.store.append("s", [titleAt(1)]);
+          await hold.reached;
+          const reading: Promise<Preparation | SessionSnapshot> = rig.store[method]("s");
+          await settle();
+          expect(Bun.peek.status(reading)).toBe("pending");
+          hold.release();
+          await append;
+          const result = await reading;
+          const log = "session" in result ? result.session.log : result.log;
+          expect(log.length).toBe(2);
+          if ("session" in result) expect((await result.session.log.append(title(2))).seq).toBe(2);
+        }),
+      );
+    }
 
     test(
       "no commit ever holds two batches of one session",

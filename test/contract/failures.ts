@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { AlreadyExistsError, StorageFailedError, StorageFullError } from "../../src/store/errors.ts";
-import { turnStart, userMessage } from "../fixtures/event-drafts.ts";
+import { replacing, turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
 import { expectHistory } from "./model.ts";
 import { outcomesOf, rejectionOf, title, titleAt } from "./support.ts";
@@ -40,6 +40,21 @@ export function failures({ rigged, capabilities }: Contract): void {
         expect(next.seq).toBe(1);
         await rig.restart();
         expectHistory(await rig.store.inspect("s"), [first, next], "s");
+      }),
+    );
+
+    test(
+      "a message that was lost is not on the surface that replacements are checked against",
+      rigged(async (rig) => {
+        const session = await rig.create("s");
+        await session.log.append(userMessage("kept"));
+        rig.faults.fail("appendBatch", { error: FULL });
+        expect(await outcomesOf([session.log.append(userMessage("lost"))])).toEqual(["storage-full"]);
+        await session.log.append(title(1));
+        const replacement = replacing(userMessage("summary"), 0, 1, [0, 1]);
+        expect(await outcomesOf([session.log.append(replacement)])).toEqual(["invalid-event"]);
+        await session.log.append(replacing(userMessage("summary"), 0, 0, [0]));
+        expect(session.projections.surface.seqs).toEqual([2]);
       }),
     );
 
@@ -164,6 +179,27 @@ export function failures({ rigged, capabilities }: Contract): void {
         await rig.restart();
         expect((await rig.store.inspect("a")).log.at(1).data).toBe("foreign");
         expect((await rig.store.inspect("a")).log.length).toBe(2);
+      }),
+    );
+
+    test(
+      "a conflict takes what that session has queued behind it along, and nothing of others",
+      rigged(async (rig) => {
+        const a = await rig.create("a");
+        const b = await rig.create("b");
+        await a.log.append(title(0));
+        const text = JSON.stringify(titleAt(1));
+        const record = { seq: 1, count: 1, type: "session/title", time: 0, text };
+        await rig.faults.inner.appendBatch([{ id: "a", expectedSeq: 1, records: [record] }]);
+        const hold = rig.faults.hold("appendBatch");
+        const appends = [a.log.append(title(1))];
+        await hold.reached;
+        appends.push(b.log.append(title(0)), a.log.append(title(2)), b.log.append(title(1)));
+        hold.release();
+        expect(await outcomesOf(appends)).toEqual(["sequence-conflict", "ok", "sequence-conflict", "ok"]);
+        await b.log.append(title(2));
+        expect([a.log.length, b.log.length]).toEqual([1, 3]);
+        expect((await rig.store.readFrom("a", 0)).length).toBe(2);
       }),
     );
 

@@ -74,5 +74,19 @@ export function groupCommit({ rigged, capabilities }: Contract): void {
         expect(session.log.length).toBe(1);
       }),
     );
+    test(
+      "a writer whose push was lost takes no event before it knows, either",
+      rigged(async (rig) => {
+        const session = await rig.create("s");
+        const writer = session.log.writer();
+        rig.faults.fail("appendBatch", { error: new StorageFullError({}) });
+        const first = session.log.append(userMessage("lost"));
+        await writer.push(userMessage("lost as well"));
+        // The first to be told, in the moment between the loss and the writer's own learning of it.
+        const tooEarly = first.catch(() => writer.append(userMessage("after the gap")));
+        expect(await outcomesOf([tooEarly, writer.flush()])).toEqual(["storage-full", "storage-full"]);
+        expect(session.log.length).toBe(0);
+      }),
+    );
   });
 }

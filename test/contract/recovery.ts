@@ -3,6 +3,7 @@ import type { EventDraft } from "../../src/session/events.ts";
 import {
   assistantMessage,
   callBlock,
+  replacing,
   stepEnd,
   stepStart,
   textBlock,
@@ -175,6 +176,18 @@ export function recovery({ rigged, capabilities }: Contract): void {
           const results = blocks.flatMap((block) => (block.type === "tool-result" ? [block.toolCallId] : []));
           expect(results.toSorted()).toEqual(calls.toSorted());
         }
+      }),
+    );
+
+    test(
+      "results that recovery added can be compacted like any other",
+      rigged(async (rig) => {
+        await rig.stored("s", CALLS);
+        const { session } = await rig.resume("s");
+        const surface = session.projections.surface.seqs;
+        expect(surface).toEqual([1, 3, 4, 5, 6]);
+        await session.log.append(replacing(userMessage("summary"), 1, 6, surface));
+        expect(session.projections.surface.seqs).toEqual([session.log.length - 1]);
       }),
     );
 

@@ -126,12 +126,15 @@ describe("every option of serve", () => {
 
 describe("a value that cannot be used", () => {
   const empty = [...TEXTS, ...Object.keys(UNUSABLE)].map((flag) => [flag, ""] as const);
-  test.each([...Object.entries(UNUSABLE), ...empty])("is refused with its flag: %s %p", async (flag, value) => {
-    const { code, stdout, stderr } = await runHoldfast(["serve", flag, value]);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain(`${flag} cannot be ${JSON.stringify(value)}`);
-    expect(stderr).toContain("hint: ");
-  });
+  test.each([...Object.entries(UNUSABLE), ...empty])(
+    "is refused with its flag: %s %p",
+    async (flag, value) => {
+      const { code, stdout, stderr } = await runHoldfast(["serve", flag, value]);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toContain(`${flag} cannot be ${JSON.stringify(value)}`);
+      expect(stderr).toContain("hint: ");
+    },
+  );
 
   test.each(Object.entries(UNUSABLE))("is refused with its variable, the one for %s", async (flag, value) => {
     const { code, stdout, stderr } = await runHoldfast(["serve"], { env: { [variableOf(flag)]: value } });
@@ -150,7 +153,10 @@ test("a variable that is empty counts as none", async () => {
   const names = [...TEXTS, ...Object.keys(UNUSABLE)].map(variableOf);
   const env = Object.fromEntries([...names, "HOLDFAST_TOKEN"].map((name) => [name, ""]));
   await using host = await HostProcess.start({ args: ["--port", "0"], env });
-  expect((await host.client.invoke("say hello")).body).toMatchObject({ sessionId: "default", message: "hello" });
+  expect((await host.client.invoke("say hello")).body).toMatchObject({
+    sessionId: "default",
+    message: "hello",
+  });
 });
 
 describe("a time limit", () => {

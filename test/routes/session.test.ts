@@ -61,9 +61,13 @@ const EVERYTHING = [
   turnStart(1),
   userMessage("Look."),
   stepStart(AT),
-  assistantMessage(AT, [{ type: "reasoning", text: "Hm." }, callBlock("c1"), callBlock("c2"), textBlock("I look.")], {
-    usage: USAGE,
-  }),
+  assistantMessage(
+    AT,
+    [{ type: "reasoning", text: "Hm." }, callBlock("c1"), callBlock("c2"), textBlock("I look.")],
+    {
+      usage: USAGE,
+    },
+  ),
   toolCall(AT, "c1"),
   toolResult(AT, "c1", "found", { sources: [4] }),
   toolCall(AT, "c2"),
@@ -111,7 +115,16 @@ describe("the session over HTTP", () => {
       },
       { kind: "tool", seq: 5, turn: 1, step: 1, callId: "c1", name: "read_file", ok: true, text: "found" },
       {
-        ...{ kind: "tool", seq: 7, turn: 1, step: 1, callId: "c2", name: "read_file", ok: false, text: "broken" },
+        ...{
+          kind: "tool",
+          seq: 7,
+          turn: 1,
+          step: 1,
+          callId: "c2",
+          name: "read_file",
+          ok: false,
+          text: "broken",
+        },
         error: ERROR,
       },
       {
@@ -170,7 +183,12 @@ describe("the session over HTTP", () => {
     const running = rig.client.invoke("say hello");
     await provider.reached;
     const { events } = await rig.client.read();
-    expect(events.map(({ type }) => type)).toEqual(["turn/start", "user/message", "step/start", "request/header"]);
+    expect(events.map(({ type }) => type)).toEqual([
+      "turn/start",
+      "user/message",
+      "step/start",
+      "request/header",
+    ]);
     provider.release();
     expect((await running).body.message).toBe("hello");
     await awaitEvent(rig.log, ofType("turn/end"));
