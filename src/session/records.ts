@@ -2,7 +2,7 @@ import { CorruptError, InvalidEventError, type Place } from "./errors.ts";
 import { type EventDraft, findEventFault, type SessionEvent } from "./events.ts";
 import { findJsonFault, freezeJson, snapshotJson } from "./json.ts";
 import { modernise } from "./legacy.ts";
-import { recognise } from "./recognise.ts";
+import { recogniseChunk } from "./recognise.ts";
 import {
   type Delta,
   type DeltaRun,
@@ -164,9 +164,10 @@ export interface DecodedRecord {
  * @throws CorruptError with `expected` and `found`. An unknown event type is no error here.
  */
 export function decodeRecord(text: string, place: Place): DecodedRecord {
-  const recognised = recognise(text);
-  if (recognised !== undefined) return { record: { ...recognised, text }, unknownType: false };
-  return parseRecord(text, place);
+  const chunk = recogniseChunk(text);
+  if (chunk === undefined) return parseRecord(text, place);
+  const { seq, time } = chunk;
+  return { record: { seq, count: 1, type: "assistant/chunk", time, text }, unknownType: false };
 }
 
 function parseRecord(text: string, place: Place): DecodedRecord {

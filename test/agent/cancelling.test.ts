@@ -2,47 +2,15 @@ import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import { TurnAbort } from "../../src/agent/errors.ts";
 import type { Provider } from "../../src/agent/provider.ts";
-import type { Tool } from "../../src/agent/tool.ts";
 import { isEvent } from "../../src/session/events.ts";
 import { AgentRig } from "../fixtures/agent-rig.ts";
 import { awaitEvent } from "../fixtures/await-event.ts";
-import { validHistory } from "../fixtures/chat-history.ts";
-import { type EventMatch, ofType, textDelta } from "../fixtures/event-faults.ts";
-import { type Answer, HostRig } from "../fixtures/host-rig.ts";
+import { ABORTED, brief, CANCELLED, cancelAt, ends, nextHistory, types } from "../fixtures/cancelled-turn.ts";
+import { ofType, textDelta } from "../fixtures/event-faults.ts";
+import { HostRig } from "../fixtures/host-rig.ts";
 import { forever } from "../fixtures/model-replies.ts";
-import {
-  delta,
-  heldReply,
-  type Reply,
-  sseReply,
-  textReply,
-  toolCallReply,
-} from "../fixtures/provider-server.ts";
-import { echo, makeTool, StubbornTool } from "../fixtures/test-tools.ts";
-
-const CANCELLED = { status: 409, code: "invocation-cancelled" };
-const ABORTED = { kind: "aborted", reason: { kind: "user" } };
-
-function brief({ status, body }: Answer) {
-  return { status, code: body.code };
-}
-
-function types(rig: HostRig): string[] {
-  const all = [...rig.host.agent.session.log].map(({ type }) => type);
-  return all.filter((type, k) => type !== "assistant/chunk" || all[k - 1] !== type);
-}
-
-function ends(rig: HostRig): unknown[] {
-  return [...rig.host.agent.session.log].flatMap((event) =>
-    isEvent(event, "turn/end") ? [event.data.reason] : [],
-  );
-}
-
-function results(rig: HostRig): unknown[] {
-  return [...rig.host.agent.session.log].flatMap((event) =>
-    isEvent(event, "tool/result") ? [[event.data.message.source.callId, event.data.error?.code]] : [],
-  );
-}
+import { delta, heldReply, type Reply, sseReply, textReply } from "../fixtures/provider-server.ts";
+import { echo } from "../fixtures/test-tools.ts";
 
 describe("a queued invocation", () => {
   test("leaves no trace, and those around it are not disturbed", async () => {
@@ -78,26 +46,6 @@ describe("a queued invocation", () => {
     expect((await again).body).toMatchObject({ turn: 2, message: "two" });
   });
 });
-
-/** Cancels the invocation `x` at the first event that fits; returns once it has its answer. */
-async function cancelAt(rig: HostRig, match: EventMatch): Promise<void> {
-  const invocation = rig.invoke("go", { id: "x" });
-  await awaitEvent(rig.host.agent.session.log, match);
-  expect((await rig.cancel("x")).status).toBe(202);
-  expect(brief(await invocation)).toEqual(CANCELLED);
-  expect(brief(await rig.cancel("x"))).toEqual({ status: 404, code: "invocation-unknown" });
-  expect(ends(rig)).toEqual([ABORTED]);
-  const { memory, disk } = await rig.texts();
-  expect(disk).toEqual([...memory]);
-}
-
-/** The history that the model gets with the next input. */
-async function nextHistory(rig: HostRig) {
-  const { length } = rig.server.requests;
-  rig.server.script(textReply("next"));
-  expect((await rig.invoke("and now?")).body).toMatchObject({ turn: 2, message: "next" });
-  return validHistory(rig.server.requests[length]?.body ?? "");
-}
 
 describe("in the model call", () => {
   test("what was said so far becomes an interrupted message, and the connection to the provider is cut", async () => {
@@ -169,94 +117,6 @@ describe("in the model call", () => {
     expect(brief(await invocation)).toEqual(CANCELLED);
     expect(rig.server.requests).toHaveLength(0);
     expect(ends(rig)).toEqual([ABORTED]);
-  });
-});
-
-const TWO_CALLS = (name: string) =>
-  toolCallReply({ id: "a", name, arguments: "{}" }, { id: "b", name: "echo", arguments: "{}" });
-
-/** Runs until its signal fires, and then says how it ended. */
-function obedient(ended: (reason: unknown) => void): Tool {
-  return makeTool("obedient", async (_, signal) => {
-    if (!signal.aborted) await once(signal, "abort");
-    ended(signal.reason);
-    throw new Error("stopped");
-  });
-}
-
-describe("in a tool", () => {
-  test("its call is answered as stopped, those behind it as not started", async () => {
-    const ended = Promise.withResolvers<unknown>();
-    await using rig = await HostRig.start({
-      tools: [obedient(ended.resolve), echo],
-      replies: [TWO_CALLS("obedient")],
-    });
-    await cancelAt(rig, ofType("tool/call"));
-    expect(await ended.promise).toMatchObject({ kind: "user" });
-    expect(results(rig)).toEqual([
-      ["a", "TOOL_ABORTED"],
-      ["b", "TOOL_NOT_STARTED"],
-    ]);
-    expect((await nextHistory(rig)).map(({ role }) => role)).toEqual([
-      "user",
-      "assistant",
-      "tool",
-      "tool",
-      "user",
-    ]);
-  });
-
-  test("a tool that ignores its signal holds nobody up, and what it returns later changes nothing", async () => {
-    const stubborn = new StubbornTool();
-    await using rig = await HostRig.start({ tools: [stubborn.tool, echo], replies: [TWO_CALLS("stubborn")] });
-    const invocation = rig.invoke("go", { id: "x" });
-    await stubborn.reached;
-    await rig.cancel("x");
-    expect(brief(await invocation)).toEqual(CANCELLED);
-    const history = await nextHistory(rig);
-    const before = await rig.texts();
-    stubborn.release();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(await rig.texts()).toEqual(before);
-    expect(history.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "tool", "user"]);
-    expect(results(rig)).toEqual([
-      ["a", "TOOL_ABORTED"],
-      ["b", "TOOL_NOT_STARTED"],
-    ]);
-  });
-
-  test("between two calls: the finished one keeps its result, the other one never runs", async () => {
-    let runs = 0;
-    const counter = makeTool("counter", async () => ({ text: String(++runs) }));
-    const calls = ["a", "b"].map((id) => ({ id, name: "counter", arguments: "{}" }));
-    await using rig = await HostRig.start({ tools: [counter], replies: [toolCallReply(...calls)] });
-    const hold = rig.faults.holdOnce(ofType("tool/result"));
-    const invocation = rig.invoke("go", { id: "x" });
-    await hold.reached;
-    await rig.cancel("x");
-    hold.release();
-    expect(brief(await invocation)).toEqual(CANCELLED);
-    expect(runs).toBe(1);
-    expect(results(rig)).toEqual([
-      ["a", undefined],
-      ["b", "TOOL_ABORTED"],
-    ]);
-    await nextHistory(rig);
-  });
-
-  test("cancelling twice is one cancellation", async () => {
-    const stubborn = new StubbornTool();
-    await using rig = await HostRig.start({ tools: [stubborn.tool], replies: [TWO_CALLS("stubborn")] });
-    const invocation = rig.invoke("go", { id: "x" });
-    await stubborn.reached;
-    const hold = rig.faults.holdOnce(ofType("turn/end"));
-    expect((await rig.cancel("x")).status).toBe(202);
-    await hold.reached;
-    expect((await rig.cancel("x")).status).toBe(202);
-    hold.release();
-    expect(brief(await invocation)).toEqual(CANCELLED);
-    expect(ends(rig)).toEqual([ABORTED]);
-    stubborn.release();
   });
 });
 

@@ -120,4 +120,4 @@ test("many Turns cost space in proportion to what was said, not to the history o
   expect(at400 / at200).toBeLessThan(2.2);
   expect(at400 / 400).toBeLessThan(6_000);
   expect(rig.all("turn/end")).toHaveLength(400);
-});
+}, 30_000);

@@ -46,6 +46,18 @@ async function storedEnds(rig: HostRig) {
   return { reasons, closers: closers.length, texts: [...log.texts()].join("\n") };
 }
 
+/** A client that began to read a large answer and then stopped. */
+async function unreadAnswer(rig: HostRig): Promise<AsyncDisposable> {
+  const title = "x".repeat(4_000_000);
+  for (let k = 0; k < 8; k += 1) {
+    await rig.host.agent.session.log.append({ type: "session/title", data: { title } });
+  }
+  const response = await fetch(`${rig.host.url}/api/v1/sessions/${SESSION_ID}`);
+  const reader = response.body?.getReader();
+  await reader?.read();
+  return { [Symbol.asyncDispose]: async () => reader?.cancel().catch(() => undefined) };
+}
+
 describe("a shutdown with a Turn under way ends it in the log and tells the client", () => {
   test.each<[string, Reply]>([
     ["never answers", heldReply(forever(), textReply("too late"))],
@@ -151,27 +163,15 @@ describe("the order of a shutdown", () => {
 
   test("a client that does not read its answer is cut off at the drain timeout", async () => {
     await using rig = await HostRig.start({ config: { drainTimeoutMs: 200 } });
-    const title = "x".repeat(4_000_000);
-    for (let k = 0; k < 8; k += 1)
-      await rig.host.agent.session.log.append({ type: "session/title", data: { title } });
-    const response = await fetch(`${rig.host.url}/api/v1/sessions/${SESSION_ID}`);
-    const reader = response.body?.getReader();
-    await reader?.read();
+    await using _client = await unreadAnswer(rig);
     expect(await timeToStop(rig)).toBeLessThan(SOON_MS);
-    await reader?.cancel().catch(() => undefined);
   });
 
   test("a clock that is set back does not make the drain longer", async () => {
     await using rig = await HostRig.start({ config: { drainTimeoutMs: 200 } });
-    const title = "x".repeat(4_000_000);
-    for (let k = 0; k < 8; k += 1)
-      await rig.host.agent.session.log.append({ type: "session/title", data: { title } });
-    const response = await fetch(`${rig.host.url}/api/v1/sessions/${SESSION_ID}`);
-    const reader = response.body?.getReader();
-    await reader?.read();
+    await using _client = await unreadAnswer(rig);
     rig.counters.setBack(3_600_000);
     expect(await timeToStop(rig)).toBeLessThan(SOON_MS);
-    await reader?.cancel().catch(() => undefined);
   });
 
   test("twice is once", async () => {
