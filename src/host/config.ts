@@ -13,7 +13,9 @@ export class UsageError extends HoldfastError {
 
 /** Not `z.coerce.number()` alone, for which an empty text is 0. */
 const number = z
-  .union([z.number(), z.string().regex(/\d/, { error: "it must be a number" })], { error: "it must be a number" })
+  .union([z.number(), z.string().regex(/\d/, { error: "it must be a number" })], {
+    error: "it must be a number",
+  })
   .pipe(z.coerce.number({ error: "it must be a number" }));
 const seconds = (least: number) =>
   number.pipe(z.number().min(least).max(86_400)).transform((value) => Math.round(value * 1000));

@@ -73,7 +73,7 @@ export class SessionLog extends LogView {
    */
   async appendSeed(parent: LogView, length: number): Promise<void> {
     const events = [...parent.records(0, length)].flatMap(encodeRecord);
-    const time = events.at(-1)?.event.time ?? this.#clock();
+    const time = events.at(-1)?.time ?? this.#clock();
     events.push(encodeDraft({ type: "session/end-seed", data: {} }, length, time));
     await this.#sink.submit(events);
   }

@@ -37,7 +37,12 @@ export interface SessionRecord {
 
 /** An event that passed every check, on its way into storage. */
 export interface EncodedEvent {
+  readonly seq: number;
+  readonly time: number;
+  /** Frozen; made on demand for deltas. */
   readonly event: SessionEvent;
+  /** Set for an event of a log that was read before: rules for what is newly written do not apply to it. */
+  readonly isCopy?: boolean;
   /** Set when the event may be packed into a run. */
   readonly delta?: Delta;
   /** JSON text; made on demand for deltas, most of which are only ever written as part of a run. */
@@ -69,10 +74,8 @@ export function encodeDraft(draft: EventDraft, seq: number, now: number): Encode
 export function encodeEvent(input: SessionEvent): EncodedEvent {
   const fast = encodeDelta(input);
   if (fast !== undefined) return fast;
-  const place: Place = {
-    eventType: String(input.type),
-    ...(Number.isSafeInteger(input.seq) ? { seq: input.seq } : {}),
-  };
+  const eventType = String(input.type);
+  const place: Place = Number.isSafeInteger(input.seq) ? { eventType, seq: input.seq } : { eventType };
   const event: unknown = snapshotJson(input, place, "event");
   const fault = findEventFault(event);
   if (fault?.kind === "malformed") {
@@ -83,7 +86,36 @@ export function encodeEvent(input: SessionEvent): EncodedEvent {
     throw new InvalidEventError("No event type of this name is known, and the event is not ignorable", place);
   }
   const text = JSON.stringify(event);
-  return { event: event as SessionEvent, text: () => text, size: text.length };
+  return encoded(event as SessionEvent, text);
+}
+
+function encoded(event: SessionEvent, text: string): EncodedEvent {
+  return { seq: event.seq, time: event.time, event, text: () => text, size: text.length };
+}
+
+/** A delta: most are only ever looked at as part of a run, so neither event nor text is made before somebody asks. */
+class EncodedDelta implements EncodedEvent {
+  readonly delta: Delta;
+  readonly seq: number;
+  readonly time: number;
+
+  constructor(delta: Delta, seq: number, time: number) {
+    this.delta = delta;
+    this.seq = seq;
+    this.time = time;
+  }
+
+  get event(): SessionEvent {
+    return deltaEvent(this.delta, this.seq, this.time);
+  }
+
+  get size(): number {
+    return this.delta.text.length + 16;
+  }
+
+  text(): string {
+    return JSON.stringify(this.event);
+  }
 }
 
 const EVENT_KEYS = 4;
@@ -96,15 +128,13 @@ function encodeDelta(input: SessionEvent): EncodedEvent | undefined {
   const { seq, time } = input;
   if (!isNatural(seq) || !isNatural(time)) return undefined;
   const delta = exactDelta(input.data);
-  if (delta === undefined) return undefined;
-  const event = deltaEvent(delta, seq, time);
-  return { event, delta, text: () => JSON.stringify(event), size: delta.text.length + 16 };
+  return delta === undefined ? undefined : new EncodedDelta(delta, seq, time);
 }
 
 /** The events of a record that was checked before, to be appended elsewhere with their texts unchanged. */
 export function encodeRecord(record: SessionRecord): EncodedEvent[] {
   if (isRunType(record.type)) return recordEvents(record).map(encodeEvent);
-  return recordEvents(record).map((event) => ({ event, text: () => record.text, size: record.text.length }));
+  return recordEvents(record).map((event) => ({ ...encoded(event, record.text), isCopy: true }));
 }
 
 /** Packs one batch: runs of at least {@link MIN_RUN} deltas become one record. Packing never crosses a batch. */
@@ -114,7 +144,7 @@ export function packBatch(events: readonly EncodedEvent[]): SessionRecord[] {
   while (from < events.length) {
     const to = runEnd(events, from);
     if (to - from >= MIN_RUN) records.push(packRun(events, from, to));
-    else for (let index = from; index < to; index += 1) records.push(...single(events[index]));
+    else for (let index = from; index < to; index += 1) pushSingle(records, events[index]);
     from = to;
   }
   return records;
@@ -126,16 +156,17 @@ function runEnd(events: readonly EncodedEvent[], from: number): number {
   if (first === undefined) return to;
   for (; to < events.length; to += 1) {
     const next = events[to];
-    const contiguous = next?.event.seq === (events[to - 1]?.event.seq ?? 0) + 1;
+    const contiguous = next?.seq === (events[to - 1]?.seq ?? 0) + 1;
     if (next?.delta === undefined || !contiguous || !sameRun(first, next.delta)) break;
   }
   return to;
 }
 
-function single(encoded: EncodedEvent | undefined): SessionRecord[] {
-  if (encoded === undefined) return [];
-  const { seq, type, time } = encoded.event;
-  return [{ seq, count: 1, type, time, text: encoded.text() }];
+function pushSingle(records: SessionRecord[], event: EncodedEvent | undefined): void {
+  if (event === undefined) return;
+  const { seq, time } = event;
+  const type = event.delta === undefined ? event.event.type : "assistant/chunk";
+  records.push({ seq, count: 1, type, time, text: event.text() });
 }
 
 function packRun(events: readonly EncodedEvent[], from: number, to: number): SessionRecord {
@@ -143,9 +174,9 @@ function packRun(events: readonly EncodedEvent[], from: number, to: number): Ses
   const first = members[0];
   const key = first?.delta;
   if (first === undefined || key === undefined) throw new RangeError("a run needs a delta to start with");
-  const dt = members.slice(1).map((member, k) => member.event.time - (members[k]?.event.time ?? 0));
+  const dt = members.slice(1).map((member, k) => member.time - (members[k]?.time ?? 0));
   const texts = members.map((member) => member.delta?.text ?? "");
-  const run: DeltaRun = { ...key, seq0: first.event.seq, time0: first.event.time, dt, texts };
+  const run: DeltaRun = { ...key, seq0: first.seq, time0: first.time, dt, texts };
   const text = encodeRun(run);
   return { seq: run.seq0, count: texts.length, type: RUN_TYPE_OF[run.kind], time: run.time0, text };
 }

@@ -124,7 +124,7 @@ export class SessionEntry implements EventSink, CommitTarget {
     this.#pendingHeader = undefined;
     this.#durableSeq += events.length;
     this.#revision = revision;
-    for (const { event } of events) this.#durableSurface.fold(event);
+    for (const { event } of withoutDeltas(events)) this.#durableSurface.fold(event);
     this.#log?.publish(records);
   }
 
@@ -135,29 +135,35 @@ export class SessionEntry implements EventSink, CommitTarget {
   }
 
   #stage(events: readonly EncodedEvent[]): void {
-    const replaces = events.some(
-      ({ event }) => event.surfaceOp !== undefined && event.surfaceOp !== "append",
-    );
-    const surface = replaces ? this.#surface.clone() : this.#surface;
     let seq = this.#nextSeq;
-    for (const { event } of events) {
+    for (const event of events) {
       if (event.seq !== seq) throw new SequenceConflictError(this.id, event.seq, seq);
       seq += 1;
     }
-    for (const { event } of events) {
-      if (replaces) this.#check(surface, event);
+    const others = withoutDeltas(events);
+    const replaces = others.some(
+      ({ event: { surfaceOp } }) => surfaceOp !== undefined && surfaceOp !== "append",
+    );
+    const surface = replaces ? this.#surface.clone() : this.#surface;
+    for (const { event, isCopy } of others) {
+      if (replaces) this.#check(surface, event, isCopy === true);
       surface.fold(event);
     }
     this.#surface = surface;
     this.#nextSeq = seq;
   }
 
-  #check(surface: Surface, event: SessionEvent): void {
+  #check(surface: Surface, event: SessionEvent, isCopy: boolean): void {
     const place = { sessionId: this.id, seq: event.seq, eventType: event.type, field: "surfaceOp" };
     const fault = surface.findFault(event);
     if (fault !== undefined)
       throw new InvalidEventError(`The message does not fit the surface: ${fault}`, place);
-    const split = surface.findSplitPair(event);
+    const split = isCopy ? undefined : surface.findSplitPair(event);
     if (split !== undefined) throw new InvalidEventError(`The replacement would leave ${split}`, place);
   }
+}
+
+/** What may have a place on the surface. */
+function withoutDeltas(events: readonly EncodedEvent[]): readonly EncodedEvent[] {
+  return events.filter(({ delta }) => delta === undefined);
 }

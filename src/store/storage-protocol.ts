@@ -1,3 +1,4 @@
+import type { SessionRecord } from "../session/records.ts";
 import type { AppendBatch, AppendOutcome, Repair, Revision } from "./backend.ts";
 import { errorFromWire, errorToWire, type WireError } from "./error-wire.ts";
 import type { BackendWriter } from "./writer.ts";
@@ -29,34 +30,51 @@ export interface Request {
 /** Stands between record texts: no JSON text holds it, since strings must escape it. */
 const SEPARATOR = "\0";
 
-type Span = readonly [seq: number, count: number, type: string, time: number];
-type TextlessBatch = Omit<AppendBatch, "records"> & { readonly spans: readonly Span[] };
+/** An append without its texts, as one flat list: number, then for each batch id, header, seq, and its records' spans. */
+type Head = Array<string | number | null>;
+/** Members of a batch before its spans, and of one span. */
+const BATCH_MEMBERS = 4;
+const SPAN_MEMBERS = 4;
 
 /** A request as one string: JSON, then the texts of an append's records as they are, which spares escaping them. */
 export function encodeRequest({ number, call }: Request): string {
   if (call.method !== "appendBatch") return JSON.stringify({ number, call });
-  const texts: string[] = [];
-  const batches = call.batches.map(({ records, ...batch }): TextlessBatch => {
-    const spans = records.map(({ seq, count, type, time, text }): Span => {
-      texts.push(text);
-      return [seq, count, type, time];
-    });
-    return { ...batch, spans };
-  });
-  return [JSON.stringify({ number, batches }), ...texts].join(SEPARATOR);
+  const head: Head = [number];
+  const parts = [""];
+  for (const { id, header, expectedSeq, records } of call.batches) {
+    head.push(id, header ?? null, expectedSeq, records.length);
+    for (const { seq, count, type, time, text } of records) {
+      head.push(seq, count, type, time);
+      parts.push(text);
+    }
+  }
+  parts[0] = JSON.stringify(head);
+  return parts.join(SEPARATOR);
 }
 
 export function decodeRequest(message: string): Request {
   const [head = "", ...texts] = message.split(SEPARATOR);
-  const request: Request | { readonly number: number; readonly batches: readonly TextlessBatch[] } =
-    JSON.parse(head);
-  if ("call" in request) return request;
-  let next = 0;
-  const batches = request.batches.map(({ spans, ...batch }) => ({
-    ...batch,
-    records: spans.map(([seq, count, type, time]) => ({ seq, count, type, time, text: texts[next++] ?? "" })),
-  }));
-  return { number: request.number, call: { method: "appendBatch", batches } };
+  const request: Request | Head = JSON.parse(head);
+  if (!Array.isArray(request)) return request;
+  const batches: AppendBatch[] = [];
+  let text = 0;
+  for (let at = 1; at < request.length; ) {
+    const [id, header, expectedSeq, count] = request.slice(at, at + BATCH_MEMBERS);
+    at += BATCH_MEMBERS;
+    const records: SessionRecord[] = [];
+    for (let k = 0; k < Number(count); k += 1, at += SPAN_MEMBERS, text += 1) {
+      records.push({
+        seq: Number(request[at]),
+        count: Number(request[at + 1]),
+        type: String(request[at + 2]),
+        time: Number(request[at + 3]),
+        text: texts[text] ?? "",
+      });
+    }
+    const batch = { id: String(id), expectedSeq: Number(expectedSeq), records };
+    batches.push(typeof header === "string" ? { ...batch, header } : batch);
+  }
+  return { number: Number(request[0]), call: { method: "appendBatch", batches } };
 }
 
 /** What a call gives back. */
@@ -69,8 +87,21 @@ export type Reply =
   | { readonly number: number; readonly result: Result }
   | { readonly number: number; readonly error: WireError };
 
-export function parseReply(text: string): Reply {
-  return JSON.parse(text);
+/** A reply as one string. An append where all went well is its revisions, a line each, after the number. */
+export function encodeReply(reply: Reply): string {
+  if ("error" in reply || !Array.isArray(reply.result)) return JSON.stringify(reply);
+  const lines = [String(reply.number)];
+  for (const outcome of reply.result) {
+    if (!outcome.ok) return JSON.stringify(reply);
+    lines.push(outcome.revision);
+  }
+  return lines.join("\n");
+}
+
+export function decodeReply(message: string): Reply {
+  if (message.startsWith("{")) return JSON.parse(message);
+  const [number, ...revisions] = message.split("\n");
+  return { number: Number(number), result: revisions.map((revision) => ({ ok: true, revision })) };
 }
 
 /** The outcomes of `appendBatch`, with typed errors again. */

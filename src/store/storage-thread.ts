@@ -3,8 +3,8 @@ import { errorFromWire } from "./error-wire.ts";
 import { ClosedError, type HoldfastError, StorageFailedError } from "./errors.ts";
 import {
   type Call,
+  decodeReply,
   encodeRequest,
-  parseReply,
   type Result,
   toOutcomes,
   type WriterSpec,
@@ -119,7 +119,7 @@ export class StorageThread implements StorageClient, AsyncDisposable {
   }
 
   #settle(data: string): void {
-    const reply = parseReply(data);
+    const reply = decodeReply(data);
     const call = this.#calls.get(reply.number);
     this.#calls.delete(reply.number);
     if ("error" in reply) call?.reject(errorFromWire(reply.error));

@@ -4,6 +4,7 @@ import { ClosedError } from "./errors.ts";
 import { SqliteWriter } from "./sqlite/writer.ts";
 import {
   decodeRequest,
+  encodeReply,
   perform,
   type Reply,
   type Request,
@@ -29,7 +30,7 @@ self.onmessage = ({ data }: MessageEvent<{ readonly port: MessagePort; readonly 
     const request = receive(port);
     if (request === undefined) Atomics.wait(counter, 0, seen);
     else {
-      self.postMessage(JSON.stringify(answer(request)));
+      self.postMessage(encodeReply(answer(request)));
       if (request.call.method === "close") return;
     }
   }
