@@ -61,14 +61,13 @@ async function commits(): Promise<Figure[]> {
 }
 
 async function bulk(): Promise<Figure[]> {
-  const { rate, growth, peakGrowth } = await runCase<{ rate: number; growth: number; peakGrowth: number }>(
-    "bulk",
-  );
+  const { rate } = await runCase<{ rate: number }>("bulk");
+  const { growth, peakGrowth } = await runCase<{ growth: number; peakGrowth: number }>("growth");
   return [
     {
       what: "bulk append, 1,000 events a batch",
       value: `${format(rate)} events/s`,
-      against: "200,000 generated events",
+      against: "200,000 generated events, two batches in flight",
       target: "at least 400,000",
       met: rate >= 400_000,
     },
