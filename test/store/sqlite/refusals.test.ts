@@ -24,7 +24,10 @@ const FOREIGN: ReadonlyArray<readonly [string, (place: Place) => void | Promise<
   ["a folder", ({ path }) => mkdirSync(path), "storage-failed"],
   [
     "a link to a folder",
-    ({ path, folder }) => (mkdirSync(join(folder, "d")), symlinkSync("d", path)),
+    ({ path, folder }) => {
+      mkdirSync(join(folder, "d"));
+      symlinkSync("d", path);
+    },
     "storage-failed",
   ],
   ["a database with a table", (place) => place.run("CREATE TABLE t (a)"), "unsupported-format"],
