@@ -1,10 +1,5 @@
-import { z } from "zod";
-import {
-  type contentBlockSchema,
-  DATA_SCHEMAS,
-  type requestHeaderSchema,
-  type usageSchema,
-} from "./event-schemas.ts";
+import type { z } from "zod";
+import { eventSchemas, STRICT_TYPES } from "./event-schemas.ts";
 import { formatPath } from "./json.ts";
 import { isOpaqueType } from "./opaque-types.ts";
 import { exactDelta, isRunType } from "./runs.ts";
@@ -12,12 +7,13 @@ import { type Checker, compileChecker } from "./schema-checker.ts";
 import { clip } from "./text.ts";
 
 /** The event types with a schema of their own. */
-export type StrictType = keyof typeof DATA_SCHEMAS;
-export type EventData<T extends StrictType> = z.infer<(typeof DATA_SCHEMAS)[T]>;
+export type StrictType = (typeof STRICT_TYPES)[number];
+type Schemas = ReturnType<typeof eventSchemas>;
+export type EventData<T extends StrictType> = z.infer<Schemas["data"][T]>;
 
-export type ContentBlock = z.infer<typeof contentBlockSchema>;
-export type Usage = z.infer<typeof usageSchema>;
-export type RequestHeader = z.infer<typeof requestHeaderSchema>;
+export type ContentBlock = z.infer<Schemas["contentBlock"]>;
+export type Usage = z.infer<Schemas["usage"]>;
+export type RequestHeader = z.infer<Schemas["requestHeader"]>;
 export type Chunk = EventData<"assistant/chunk">["chunk"];
 export type TurnEndReason = EventData<"turn/end">["reason"];
 export type UserMessage = EventData<"user/message">;
@@ -62,9 +58,11 @@ export type EventDraft =
   | { [T in StrictType]: Draft<T, EventData<T>> }[StrictType]
   | Draft<`${string}/${string}` & {}, unknown>;
 
+const strictTypes: ReadonlySet<string> = new Set(STRICT_TYPES);
+
 /** Whether `type` has a schema of its own. */
 export function isStrictType(type: string): type is StrictType {
-  return Object.hasOwn(DATA_SCHEMAS, type);
+  return strictTypes.has(type);
 }
 
 /** Narrows an event to the strict types, so that `switch (event.type)` knows its `data`. */
@@ -85,21 +83,6 @@ export function isMessageType(type: string): type is MessageType {
   return type === "user/message" || type === "assistant/message" || type === "tool/result";
 }
 
-const natural = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
-const surfaceOpSchema = z.union([
-  z.literal("append"),
-  z.strictObject({ op: z.literal("replace"), start: natural, end: natural }),
-]);
-const envelopeSchema = z.looseObject({
-  type: z.string().min(1),
-  seq: natural,
-  time: natural,
-  data: z.unknown().refine((data) => data !== undefined, { error: "a value" }),
-  ignorable: z.boolean().optional(),
-  sourceEventSeqs: z.array(natural).optional(),
-  surfaceOp: surfaceOpSchema.optional(),
-});
-
 /** What is wrong with an event: a broken rule, or a type that nobody here knows. */
 export type EventFault =
   | { readonly kind: "malformed"; readonly field: string; readonly expected: string; readonly found: string }
@@ -117,7 +100,7 @@ export function findEventFault(event: unknown): EventFault | undefined {
 
 /** Which rule a faulty event breaks; nothing when it is sound after all. */
 function explainFault(event: unknown): EventFault | undefined {
-  const envelope = envelopeSchema.safeParse(event);
+  const envelope = eventSchemas().envelope.safeParse(event);
   if (!envelope.success) return malformed(event, envelope.error);
   const { type, seq, data, sourceEventSeqs, surfaceOp, ignorable } = envelope.data;
   const isMessage = isMessageType(type);
@@ -133,7 +116,7 @@ function explainFault(event: unknown): EventFault | undefined {
     if (fault !== undefined) return fault;
   }
   if (isStrictType(type)) {
-    const result = DATA_SCHEMAS[type].safeParse(data);
+    const result = eventSchemas().data[type].safeParse(data);
     return result.success ? undefined : malformed(data, result.error, "data");
   }
   if (isRunType(type) || type === "session") {
@@ -147,9 +130,15 @@ function explainFault(event: unknown): EventFault | undefined {
   return isOpaqueType(type) || ignorable === true ? undefined : { kind: "unknown-type" };
 }
 
-const DATA_CHECKERS: ReadonlyMap<string, Checker> = new Map(
-  Object.entries(DATA_SCHEMAS).map(([type, schema]) => [type, compileChecker(schema)]),
-);
+const checkers = new Map<StrictType, Checker>();
+
+function checkerOf(type: StrictType): Checker {
+  const known = checkers.get(type);
+  if (known !== undefined) return known;
+  const made = compileChecker(eventSchemas().data[type]);
+  checkers.set(type, made);
+  return made;
+}
 
 /** The quick way through: true only for what breaks no rule. */
 function isSoundEvent(event: unknown): boolean {
@@ -166,8 +155,7 @@ function isSoundEvent(event: unknown): boolean {
   }
   if (sourceEventSeqs !== undefined && !areAscendingBefore(sourceEventSeqs, seq)) return false;
   if (type === "assistant/chunk" && exactDelta(data) !== undefined) return true;
-  const check = DATA_CHECKERS.get(type);
-  return check === undefined ? data !== undefined && isOpaqueType(type) : check(data);
+  return isStrictType(type) ? checkerOf(type)(data) : data !== undefined && isOpaqueType(type);
 }
 
 function isNatural(value: unknown): value is number {

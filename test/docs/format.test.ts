@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { contentBlockSchema, DATA_SCHEMAS } from "../../src/session/event-schemas.ts";
+import { eventSchemas } from "../../src/session/event-schemas.ts";
 import { MAX_JSON_DEPTH } from "../../src/session/json.ts";
 import { decodeRecord, recordEvents } from "../../src/session/records.ts";
 import { interruptedAnswer } from "../../src/session/recovery.ts";
@@ -21,23 +21,25 @@ function firstColumn(...headers: readonly string[]): string[] {
 
 describe("vocabulary", () => {
   test("strict types", () => {
-    expect(firstColumn("type", "data")).toEqual(Object.keys(DATA_SCHEMAS));
+    expect(firstColumn("type", "data")).toEqual(Object.keys(eventSchemas().data));
   });
 
   test("content blocks", () => {
-    const types = contentBlockSchema.options.map(({ shape }) => String(shape.type.value));
+    const types = eventSchemas().contentBlock.options.map(({ shape }) => String(shape.type.value));
     expect(firstColumn("block", "members").sort()).toEqual(types.sort());
   });
 
   test("chunks", () => {
-    const types = DATA_SCHEMAS["assistant/chunk"].shape.chunk.options.map(({ shape }) =>
+    const types = eventSchemas().data["assistant/chunk"].shape.chunk.options.map(({ shape }) =>
       String(shape.type.value),
     );
     expect(firstColumn("chunk", "members").sort()).toEqual(types.sort());
   });
 
   test("reasons", () => {
-    const kinds = DATA_SCHEMAS["turn/end"].shape.reason.options.map(({ shape }) => String(shape.kind.value));
+    const kinds = eventSchemas().data["turn/end"].shape.reason.options.map(({ shape }) =>
+      String(shape.kind.value),
+    );
     expect(firstColumn("kind", "meaning").sort()).toEqual(kinds.sort());
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { DATA_SCHEMAS } from "../../src/session/event-schemas.ts";
+import type { StrictType } from "../../src/session/events.ts";
 import { type EventFault, findEventFault, isStrictType } from "../../src/session/events.ts";
 import { OPAQUE_TYPES } from "../../src/session/opaque-types.ts";
 import { allEventDrafts, toEvents } from "../fixtures/arbitraries.ts";
@@ -27,7 +27,7 @@ function fieldOf(fault: EventFault | undefined): string | undefined {
 const EVENTS = toEvents(allEventDrafts());
 
 /** What each strict type cannot do without. */
-const REQUIRED: Readonly<Record<keyof typeof DATA_SCHEMAS, readonly string[]>> = {
+const REQUIRED: Readonly<Record<StrictType, readonly string[]>> = {
   "turn/start": ["turn"],
   "turn/end": ["turn", "reason", "reason.kind"],
   "step/start": ["turn", "step"],

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { z } from "zod";
-import { DATA_SCHEMAS } from "../../src/session/event-schemas.ts";
+import { eventSchemas } from "../../src/session/event-schemas.ts";
 import { isStrictType, type StrictType } from "../../src/session/events.ts";
 import type { JsonValue } from "../../src/session/json.ts";
 import { compileChecker } from "../../src/session/schema-checker.ts";
 import { allEventDrafts, jsonValue } from "../fixtures/arbitraries.ts";
 
-const TYPES = Object.keys(DATA_SCHEMAS).filter(isStrictType);
+const TYPES = Object.keys(eventSchemas().data).filter(isStrictType);
 
 /** Places inside a value, the whole of it first. */
 function placesIn(
@@ -67,7 +67,7 @@ function samplesOf(type: StrictType): unknown[] {
 
 describe("a compiled checker says what the schema says", () => {
   test.each(TYPES)("of %s data, whole and with one member changed or dropped", (type) => {
-    const schema = DATA_SCHEMAS[type];
+    const schema = eventSchemas().data[type];
     const check = compileChecker(schema);
     const samples = samplesOf(type);
     for (const data of samples) expect(check(data)).toBe(true);

@@ -3,7 +3,7 @@ import type { ModelRequest } from "../../../src/agent/provider.ts";
 import { createDemo } from "../../../src/agent/providers/demo/index.ts";
 import { workspaceTools } from "../../../src/agent/tools/index.ts";
 import { ToolRegistry } from "../../../src/agent/tools/registry.ts";
-import { DATA_SCHEMAS } from "../../../src/session/event-schemas.ts";
+import { eventSchemas } from "../../../src/session/event-schemas.ts";
 import type { Chunk, ContentBlock, ModelMessage } from "../../../src/session/events.ts";
 import { TestFolder } from "../tools/folder.ts";
 
@@ -167,7 +167,9 @@ describe("the stream", () => {
     const chunks = await Array.fromAsync(createDemo().stream(asked, never()));
     const written: string[] = [];
     for (const chunk of chunks) {
-      expect(DATA_SCHEMAS["assistant/chunk"].safeParse({ turn: 1, step: 1, chunk }).success).toBe(true);
+      expect(eventSchemas().data["assistant/chunk"].safeParse({ turn: 1, step: 1, chunk }).success).toBe(
+        true,
+      );
       if (chunk.type === "block-start") expect(written.push("")).toBe(chunk.index + 1);
       else if (chunk.type === "text-delta" || chunk.type === "reasoning-delta")
         written[chunk.index] += chunk.text;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ProviderError } from "../../../../src/agent/provider.ts";
 import { ChunkAssembler } from "../../../../src/agent/providers/openai-compatible/chunks.ts";
-import { DATA_SCHEMAS } from "../../../../src/session/event-schemas.ts";
+import { eventSchemas } from "../../../../src/session/event-schemas.ts";
 import type { Chunk, ContentBlock } from "../../../../src/session/events.ts";
 import { delta, finish, usage } from "../../../fixtures/provider-server.ts";
 
@@ -16,7 +16,9 @@ function blocksOf(chunks: readonly Chunk[]): ContentBlock[] {
   const open = new Set<number>();
   const blocks: ContentBlock[] = [];
   for (const chunk of chunks) {
-    expect(DATA_SCHEMAS["assistant/chunk"].safeParse({ turn: 1, step: 1, chunk }).error).toBeUndefined();
+    expect(
+      eventSchemas().data["assistant/chunk"].safeParse({ turn: 1, step: 1, chunk }).error,
+    ).toBeUndefined();
     if (chunk.type === "usage" || chunk.type === "finish") continue;
     if (chunk.type === "block-start") {
       expect(chunk.index).toBe(open.size + blocks.filter(Boolean).length);
