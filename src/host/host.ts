@@ -21,6 +21,9 @@ import { versionInfo } from "./version.ts";
 
 const log = getLogger(["holdfast", "host"]);
 
+/** How long answers may take to leave once the last Turn has ended. */
+const FLUSH_MS = 1_000;
+
 /** What a Host takes from outside, so that tests own it. */
 export interface HostDependencies {
   /** Epoch milliseconds. */
@@ -73,7 +76,8 @@ export async function startHost(config: HostConfig, dependencies: HostDependenci
     if (!(await withDeadline(queue.close(), config.drainTimeoutMs))) {
       log.error("The running Turn did not end in time; it is closed when the session is next opened");
     }
-    await listener.stop(Math.max(0, deadline - performance.now()));
+    // Answers are on their way out; a client that is slow to send or to read does not hold the end up.
+    await listener.stop(Math.max(0, Math.min(FLUSH_MS, deadline - performance.now())));
   });
   const owned = resources.move();
   return {

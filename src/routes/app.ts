@@ -13,6 +13,9 @@ export { MAX_BODY } from "./json-body.ts";
  */
 const SERVE = { maxRequestBodySize: Number.MAX_SAFE_INTEGER, idleTimeout: 0, reusePort: false } as const;
 
+/** A browser shall neither guess a type nor hand an answer to a page of another origin. */
+const HEADERS = { "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" };
+
 export interface AppOptions {
   readonly invocations: InvocationServices;
   readonly status: StatusServices;
@@ -27,7 +30,10 @@ export function createApp(options: AppOptions) {
   // The app looks at its own routes when a request asks for them.
   const self: { app?: AnyElysia } = {};
   const app = new Elysia({ name: "holdfast", serve: SERVE })
-    .onRequest(({ request }) => guard(request, options.guard))
+    .onRequest(({ request, set }) => {
+      Object.assign(set.headers, HEADERS);
+      return guard(request, options.guard);
+    })
     .onError(({ error, code, request }) => {
       switch (code) {
         case "NOT_FOUND":

@@ -21,6 +21,11 @@ export function guard(request: Request, options: GuardOptions): Response | undef
   if (origin !== null && origin !== `http://${host}` && origin !== `https://${host}`) {
     return problem("foreign-origin", "Requests from pages of other origins are refused.");
   }
+  // Requests without an Origin, such as those of <script> and <img>; browsers tell where they come from.
+  const site = request.headers.get("sec-fetch-site");
+  if (site === "cross-site" || site === "same-site") {
+    return problem("foreign-origin", "Requests from pages of other origins are refused.");
+  }
   if (options.token !== undefined && !hasToken(request, options.token)) {
     const refusal = problem(
       "unauthorised",

@@ -38,7 +38,9 @@ function streamSession(session: Session): Response {
   const pieces = gather(sessionJson(session));
   const body = new ReadableStream<Uint8Array>(
     {
-      pull(controller) {
+      async pull(controller) {
+        // Bun asks for piece after piece without a pause; other requests and timers get their turn in between.
+        await new Promise((resolve) => setImmediate(resolve));
         const next = pieces.next();
         if (next.done === true) controller.close();
         else controller.enqueue(next.value);

@@ -13,6 +13,7 @@ import {
   expandRun,
   isNatural,
   isRunType,
+  MAX_RUN,
   MIN_RUN,
   RUN_TYPE_OF,
   sameRun,
@@ -77,6 +78,12 @@ export function encodeEvent(input: SessionEvent): EncodedEvent {
   const eventType = String(input.type);
   const place: Place = Number.isSafeInteger(input.seq) ? { eventType, seq: input.seq } : { eventType };
   const event: unknown = snapshotJson(input, place, "event");
+  if (!eventType.isWellFormed()) {
+    throw new InvalidEventError("The event type holds half a character", { ...place, field: "type" });
+  }
+  if (modernise(event as Readonly<Record<string, unknown>>) !== event) {
+    throw new InvalidEventError("The event has a shape of older logs, which is only read", place);
+  }
   const fault = findEventFault(event);
   if (fault?.kind === "malformed") {
     const message = `The event is malformed: expected ${fault.expected}, found ${fault.found}`;
@@ -110,7 +117,8 @@ class EncodedDelta implements EncodedEvent {
   }
 
   get size(): number {
-    return this.delta.text.length + 16;
+    const { text, id = "", name = "" } = this.delta;
+    return text.length + id.length + name.length + 16;
   }
 
   text(): string {
@@ -158,6 +166,7 @@ function runEnd(events: readonly EncodedEvent[], from: number): number {
     const next = events[to];
     const contiguous = next?.seq === (events[to - 1]?.seq ?? 0) + 1;
     if (next?.delta === undefined || !contiguous || !sameRun(first, next.delta)) break;
+    if (to - from >= MAX_RUN) break;
   }
   return to;
 }

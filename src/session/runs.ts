@@ -19,6 +19,9 @@ export type RunType = (typeof RUN_TYPE_OF)[DeltaKind];
 /** Fewest members that are written as a run. Runs of one or two are read all the same. */
 export const MIN_RUN = 3;
 
+/** Most members that are written as one run: one event of a run costs the parsing of all of it. */
+export const MAX_RUN = 512;
+
 /** What the members of a run have in common. `id` and `name` belong to tool calls only. */
 export interface RunKey {
   readonly kind: DeltaKind;

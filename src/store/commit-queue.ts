@@ -203,6 +203,8 @@ export class CommitQueue {
     const behind = this.#queue.filter((item) => item.target === target);
     this.#queue = this.#queue.filter((item) => item.target !== target);
     this.#release(behind);
+    // Only somebody else's writing makes the store refuse what passed every check here.
+    this.#lastFailure = error;
     target.rejected(error);
     for (const item of [...group, ...behind]) item.reject(error);
   }

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
-import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { z } from "zod";
-import { errorCode, LockedError, type LockHolder, toStorageError } from "./errors.ts";
+import { errorCode, LockedError, type LockHolder, StorageFailedError, toStorageError } from "./errors.ts";
 import beginExclusive from "./sql/begin-exclusive.sql" with { type: "text" };
 import setJournalModeMemory from "./sql/set-journal-mode-memory.sql" with { type: "text" };
 
@@ -46,8 +46,8 @@ export function acquireWriterLock(path: string, holder: LockHolder = thisProcess
   const ownerPath = `${path}.owner`;
   let database: Database | undefined;
   try {
-    // SQLite would make the file readable for everyone.
-    closeSync(openSync(lockPath, "a", 0o600));
+    // SQLite would make the file readable for everyone, and wait for ever at a pipe.
+    closeSync(openRegular(lockPath));
     database = new Database(lockPath, { readwrite: true, create: true });
     database.run(setJournalModeMemory);
     database.run(beginExclusive);
@@ -71,10 +71,30 @@ export function acquireWriterLock(path: string, holder: LockHolder = thisProcess
   };
 }
 
+function openRegular(path: string): number {
+  const { O_RDWR, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
+  const file = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
+  if (fstatSync(file).isFile()) return file;
+  closeSync(file);
+  throw new StorageFailedError("The lock file is not a regular file", {
+    place: { path },
+    hint: "Move it away, or name another path for the store.",
+  });
+}
+
+/** For people only, so that a full disk does not keep a store from being opened: then nobody is named. */
 function writeOwner(path: string, holder: LockHolder): void {
-  const draft = `${path}.${holder.pid}`;
-  writeFileSync(draft, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
-  renameSync(draft, path);
+  const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants;
+  try {
+    const file = openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600);
+    try {
+      writeSync(file, `${JSON.stringify(holder)}\n`);
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    // The lock is held all the same.
+  }
 }
 
 /** Who holds the lock, as far as it is known: the holder may be between taking it and writing this. */

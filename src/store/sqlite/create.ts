@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { CorruptError, toStorageError } from "../errors.ts";
 import { syncDirectory } from "../paths.ts";
@@ -31,6 +31,13 @@ export function createStore(path: string, { replace }: { readonly replace: boole
     rmSync(draft, { force: true });
     throw toStorageError(error, "The store could not be made", { path });
   }
+}
+
+/** Removes what a crash between the two names of a new store left: the draft, if it is the store itself. */
+export function sweepDraft(path: string): void {
+  const draft = `${path}.creating`;
+  const [store, left] = [path, draft].map((name) => statSync(name, { throwIfNoEntry: false }));
+  if (store !== undefined && left?.ino === store.ino && left.dev === store.dev) rmSync(draft);
 }
 
 /** SQLite would play a journal that lies beside the new database into it, whatever database it came from. */

@@ -113,6 +113,20 @@ export function assertLocalFileSystem(path: string): void {
   );
 }
 
+/**
+ * Refuses a file with more than one name: SQLite keeps log and locks beside the name that it opened, so that two
+ * programs on two names would overwrite each other without a word.
+ * @throws StorageFailedError
+ */
+export function assertOneName(path: string): void {
+  const links = statSync(path, { throwIfNoEntry: false })?.nlink ?? 1;
+  if (links <= 1) return;
+  throw new StorageFailedError(`The database file has ${links} names (hard links)`, {
+    place: { path },
+    hint: "Remove the other names, or copy the file to a place of its own and use the copy.",
+  });
+}
+
 function assertIdentity(path: string, applicationId: number, version: number): void {
   const place = { path };
   if (applicationId === 0) {

@@ -6,8 +6,8 @@ import type { SessionPersistence } from "../persistence.ts";
 import { runInProcess, StorageThread } from "../storage-thread.ts";
 import { acquireWriterLock, isHeldHere } from "../writer-lock.ts";
 import { SqliteBackend } from "./backend.ts";
-import { createStore } from "./create.ts";
-import { assertLocalFileSystem, identify, refuseForeign } from "./identity.ts";
+import { createStore, sweepDraft } from "./create.ts";
+import { assertLocalFileSystem, assertOneName, identify, refuseForeign } from "./identity.ts";
 import { SqliteReader } from "./reader.ts";
 import { SqliteWriter } from "./writer.ts";
 
@@ -32,6 +32,8 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   resources.use(acquireWriterLock(path, options.holder));
   // The thread comes up while this one looks at the file.
   const thread = options.thread === "process" ? undefined : resources.use(new StorageThread());
+  sweepDraft(path);
+  assertOneName(path);
   const kind = identify(path);
   if (kind !== "store") createStore(path, { replace: kind === "empty" });
   await thread?.open({ kind: "sqlite", path });

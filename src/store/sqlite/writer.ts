@@ -52,7 +52,7 @@ type TailColumns = { readonly seq: number; readonly count: number };
 export class SqliteWriter implements BackendWriter {
   readonly #path: string;
   readonly #database: Database;
-  /** The database and its write-ahead log, as they were when they were opened. */
+  /** The database, its write-ahead log and the index of that, as they were when they were opened. */
   readonly #files: readonly OpenFile[];
   readonly #transaction: (task: () => unknown) => unknown;
   readonly #dataVersion: Statement<{ readonly data_version: number }, []>;
@@ -93,7 +93,7 @@ export class SqliteWriter implements BackendWriter {
       this.#deleteSession = prepare(deleteSession);
       // The first read is what makes the write-ahead log.
       this.#selectSession.get({ key: "" });
-      this.#files = [path, `${path}-wal`].map(identifyFile);
+      this.#files = [path, `${path}-wal`, `${path}-shm`].map(identifyFile);
     } catch (error) {
       throw toStorageError(error, "The store could not be opened", { path });
     }
@@ -158,6 +158,8 @@ export class SqliteWriter implements BackendWriter {
     let result: { readonly value: T } | undefined;
     try {
       this.checkWritable();
+      // In a transaction that was never ended, the next one would be part of it, and acknowledged without a commit.
+      if (this.#database.inTransaction) throw new StorageFailedError("The last transaction was not ended");
       this.#transaction(() => {
         this.#forgetIfStale();
         result = { value: task() };

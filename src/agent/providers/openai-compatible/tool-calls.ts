@@ -2,6 +2,10 @@ import type { Chunk } from "../../../session/events.ts";
 import { badResponse } from "./errors.ts";
 import type { ToolCallFragment } from "./wire.ts";
 
+/** Every delta of a call names it, so that a long id or name would multiply. */
+const MAX_ID = 256;
+const MAX_NAME = 256;
+
 /**
  * One tool call that arrives in fragments.
  *
@@ -26,6 +30,9 @@ class ToolCallBlock {
     const isNew = id !== this.id || name !== this.name;
     if (isNew && this.#announced)
       throw badResponse("The provider changed the id or name of a tool call midway");
+    if (id.length > MAX_ID || name.length > MAX_NAME) {
+      throw badResponse(`The provider sent a tool call whose id or name is longer than ${MAX_ID} characters`);
+    }
     this.id = id;
     this.name = name;
     const text = fragment.function?.arguments ?? "";
