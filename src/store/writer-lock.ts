@@ -64,7 +64,11 @@ export function acquireWriterLock(path: string, holder: LockHolder = thisProcess
     holder,
     [Symbol.dispose]: () => {
       if (held.get(path) !== lock) return;
-      rmSync(ownerPath, { force: true });
+      try {
+        rmSync(ownerPath, { force: true });
+      } catch {
+        // For people only; the next owner writes over it.
+      }
       held.delete(path);
       lock.database.close();
     },

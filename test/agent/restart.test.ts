@@ -127,6 +127,8 @@ const twice = async (rig: AgentRig) => {
   await rig.restart();
 };
 
+const withoutTime = (text: string) => text.replace(/"time":\d+/, '"time":0');
+
 describe("a crash in the middle of a Turn", () => {
   test("in the model call: the Turn is closed as interrupted, its half answer is not in the history", async () => {
     const half = sseReply([delta({ content: "half" }), finish("stop")]);
@@ -168,7 +170,8 @@ describe("a crash in the middle of a Turn", () => {
     expect(first.result).toMatchObject({ turn: 3, reason: { kind: "completed" } });
     expect(first.reasons).toEqual(["completed", "interrupted", "completed"]);
     expect(second.body).toBe(first.body);
-    expect(second.texts.disk).toEqual(first.texts.disk);
+    // How often the clock was read before the crash is chance.
+    expect(second.texts.disk.map(withoutTime)).toEqual(first.texts.disk.map(withoutTime));
     expect(second.texts.memory).toEqual(second.texts.disk);
   });
 });

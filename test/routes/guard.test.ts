@@ -110,3 +110,28 @@ describe("a server with a token", () => {
     await expectProblem(await rig.post("{", JSON_TYPE), 401, "unauthorised");
   });
 });
+
+describe("a browser", () => {
+  test.each(["cross-site", "same-site"])("is refused for a page that it calls %s", async (site) => {
+    await using rig = await AppRig.start({ guard: { hosts: LOOPBACK_HOSTS } });
+    await expectProblem(
+      await rig.fetch("/healthz", { headers: { "sec-fetch-site": site } }),
+      403,
+      "foreign-origin",
+    );
+  });
+
+  test.each(["same-origin", "none"])("is answered for a page that it calls %s", async (site) => {
+    await using rig = await AppRig.start({ guard: { hosts: LOOPBACK_HOSTS } });
+    expect((await rig.fetch("/healthz", { headers: { "sec-fetch-site": site } })).status).toBe(200);
+  });
+
+  test("is told to guess no type and to give no answer to other origins", async () => {
+    await using rig = await AppRig.start({ guard: { hosts: LOOPBACK_HOSTS } });
+    for (const path of ["/healthz", `/api/v1/sessions/${rig.log.header.id}`, "/nowhere"]) {
+      const { headers } = await rig.fetch(path);
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
+    }
+  });
+});
