@@ -234,3 +234,22 @@ describe("the session over HTTP", () => {
     expect(rig.reports).toEqual([]);
   });
 });
+
+test("a long session leaves the event loop to others between its pieces", async () => {
+  await using rig = await AppRig.start();
+  const drafts = Array.from({ length: 400 }, () => textDelta(AT, "word ".repeat(50)));
+  for (let batch = 0; batch < 10; batch += 1) await rig.log.appendAll(drafts);
+  const response = await rig.app.handle(new Request(`${rig.url}${PATH}`));
+  let turns = 0;
+  let isDone = false;
+  const count = () => {
+    turns += 1;
+    if (!isDone) setImmediate(count);
+  };
+  setImmediate(count);
+  let pieces = 0;
+  for await (const piece of response.body ?? []) pieces += piece.byteLength > 0 ? 1 : 0;
+  isDone = true;
+  expect(pieces).toBeGreaterThan(10);
+  expect(turns).toBeGreaterThanOrEqual(pieces - 1);
+});

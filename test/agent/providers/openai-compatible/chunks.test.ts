@@ -352,6 +352,8 @@ describe("what breaks the protocol is a bad response", () => {
       "two tool calls with one id",
       [toolDelta(0, { id: "c", name: "f" }), toolDelta(1, { id: "c", name: "g" }), finish("tool_calls")],
     ],
+    ["an endless id", [toolDelta(0, { id: "c".repeat(257), name: "f" }), finish("tool_calls")]],
+    ["an endless name", [toolDelta(0, { id: "c", name: "f".repeat(257) }), finish("tool_calls")]],
     [
       "an id that changes midway",
       [
