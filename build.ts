@@ -1,4 +1,5 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 
 /*
@@ -23,7 +24,11 @@ await build(
 );
 
 async function build(buildTarget: Target | undefined, outfile: string): Promise<void> {
-  mkdirSync(`${import.meta.dir}/dist`, { recursive: true });
+  mkdirSync(dirname(outfile), { recursive: true });
+  // Source maps are named by content: those of earlier builds would pile up.
+  for (const name of readdirSync(dirname(outfile))) {
+    if (/^chunk-\w+\.js\.map$/.test(name)) rmSync(join(dirname(outfile), name));
+  }
   await Bun.build({
     entrypoints: [`${import.meta.dir}/src/main.ts`, `${import.meta.dir}/src/store/storage-worker.ts`],
     root: `${import.meta.dir}/src`,

@@ -3,7 +3,7 @@
  * Entry of the package scripts. It runs under Node or Bun alike, on a machine that has only one of them: it finds or
  * fetches the pinned Bun, installs the locked packages, and hands over to tasks.ts.
  */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -42,4 +42,17 @@ if (versionOf(local) !== pinned) {
   process.stderr.write(`Bun ${pinned} was not installed: ${local} does not run\n`);
   process.exit(1);
 }
-process.exit(run(local, [join("scripts", "tasks.ts"), ...process.argv.slice(2)]));
+const task = spawn(local, [join("scripts", "tasks.ts"), ...process.argv.slice(2)], {
+  cwd: root,
+  stdio: "inherit",
+});
+// A signal to this process alone is passed on; Ctrl-C reaches the whole group by itself.
+for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => task.kill(signal));
+process.on("SIGINT", () => undefined);
+task.on("error", (error) => {
+  process.stderr.write(`cannot run ${local}: ${error.message}\n`);
+  process.exitCode = 1;
+});
+task.on("exit", (code) => {
+  process.exitCode = code ?? 1;
+});

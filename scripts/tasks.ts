@@ -37,7 +37,7 @@ async function start(extra: readonly string[]): Promise<number> {
   });
   // The Host decides how to end; this process only passes its end on.
   process.on("SIGINT", () => undefined);
-  process.on("SIGTERM", () => host.kill("SIGTERM"));
+  for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => host.kill("SIGTERM"));
   for await (const chunk of host.stdout) {
     process.stdout.write(chunk);
     hint(new TextDecoder().decode(chunk).trim());
@@ -53,7 +53,7 @@ Holdfast is running. In another terminal, try:
   curl ${url}/api/v1/sessions/default
   sqlite3 data/holdfast.db 'SELECT seq, type, data FROM session_events ORDER BY seq'
 
-Stop it with Ctrl-C (or kill -9), run npm start again, and the conversation goes on.
+Stop it with Ctrl-C, or kill -9 its pid, which stands in data/holdfast.db.owner. Start it again, and the conversation goes on.
 `);
 }
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bun
 import { reportError } from "./cli/exit-codes.ts";
-import { ignoreClosedPipes } from "./cli/pipes.ts";
+import { watchOutput } from "./cli/pipes.ts";
 import { run } from "./cli/program.ts";
 
 /* Runs one command. The exit code is set, not forced: what was written to a pipe still drains. */
 
-ignoreClosedPipes();
+watchOutput();
 let exitCode: number;
 try {
   exitCode = await run(process.argv.slice(2));

@@ -36,6 +36,8 @@ export async function invoke(input: string, options: InvokeOptions): Promise<num
     );
   }
   const route = provider === undefined || model === undefined ? undefined : { provider, model };
+  if (input.trim() === "")
+    throw new UsageError("The text is empty", "Say something: holdfast invoke 'Hello'");
   let interrupted = false;
   process.on("SIGINT", () => {
     if (interrupted) process.exit(EXIT.interrupted);
@@ -77,6 +79,12 @@ async function send(url: URL, init: RequestInit): Promise<Response> {
     // A Turn takes as long as it takes; the Host's own timeouts bound it.
     return await fetch(url, { ...init, headers, timeout: false });
   } catch (cause) {
+    if (!isRefused(cause)) {
+      throw new HostError(`The Host at ${url.origin} went away before it answered`, {
+        hint: "The input may have been recorded. Start the Host, and read the session before you send it again.",
+        cause,
+      });
+    }
     throw new HostError(
       `No Host answers at ${url.origin}: ${cause instanceof Error ? cause.message : cause}`,
       {
@@ -85,6 +93,12 @@ async function send(url: URL, init: RequestInit): Promise<Response> {
       },
     );
   }
+}
+
+/** Whether nobody listens there: then nothing was sent. */
+function isRefused(cause: unknown): boolean {
+  const code = typeof cause === "object" && cause !== null && "code" in cause ? String(cause.code) : "";
+  return ["ConnectionRefused", "ECONNREFUSED", "FailedToOpenSocket", "ENOTFOUND"].includes(code);
 }
 
 async function readJson(response: Response, url: string): Promise<unknown> {
@@ -102,8 +116,8 @@ function reportProblem(body: unknown, url: string): number {
   const problem = problemSchema.safeParse(body);
   if (!problem.success)
     throw new HostError(`What answers at ${url} is not a Holdfast Host`, { hint: "Check --url." });
-  const { title, detail, hint, code } = problem.data;
-  process.stderr.write(`holdfast: ${title}: ${detail}\n${hint === undefined ? "" : `  hint: ${hint}\n`}`);
+  const { detail, hint, code } = problem.data;
+  process.stderr.write(`holdfast: ${detail}\n${hint === undefined ? "" : `  hint: ${hint}\n`}`);
   return exitCodeFor(code);
 }
 

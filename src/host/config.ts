@@ -13,14 +13,18 @@ export class UsageError extends HoldfastError {
 
 /** Not `z.coerce.number()` alone, for which an empty text is 0. */
 const number = z
-  .union([z.number(), z.string().regex(/\d/, { error: "it must be a number" })], {
+  .union([z.number(), z.string().regex(/^\d+(\.\d+)?$/, { error: "it must be a number" })], {
     error: "it must be a number",
   })
   .pipe(z.coerce.number({ error: "it must be a number" }));
-const seconds = (least: number) =>
-  number.pipe(z.number().min(least).max(86_400)).transform((value) => Math.round(value * 1000));
-const wholeNumber = (least: number, most: number) => number.pipe(z.number().int().min(least).max(most));
-const text = z.string().min(1);
+const seconds = (least: number) => within(least, 86_400).transform((value) => Math.round(value * 1000));
+const wholeNumber = (least: number, most: number) =>
+  within(least, most).refine(Number.isInteger, { error: "it must be a whole number" });
+function within(least: number, most: number) {
+  const error = `it must be from ${least} to ${most}`;
+  return number.pipe(z.number().min(least, { error }).max(most, { error }));
+}
+const text = z.string().min(1, { error: "it is empty" });
 
 /** The options of `serve`, by the name of their flag in camel case. Durations are in seconds unless said otherwise. */
 const optionsSchema = z.object({
@@ -28,9 +32,11 @@ const optionsSchema = z.object({
   sessionId: text.default("default"),
   host: text.default("127.0.0.1"),
   port: wholeNumber(0, 65_535).default(8765),
-  provider: z.enum(["demo", "openai-compatible"]).default("demo"),
+  provider: z
+    .enum(["demo", "openai-compatible"], { error: "it must be demo or openai-compatible" })
+    .default("demo"),
   model: text.optional(),
-  baseUrl: z.url({ protocol: /^https?$/ }).optional(),
+  baseUrl: z.url({ protocol: /^https?$/, error: "it must be an http or https URL" }).optional(),
   apiKeyEnv: z
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
@@ -39,7 +45,7 @@ const optionsSchema = z.object({
   maxSteps: wholeNumber(1, 1_000).default(32),
   workspace: text.default("."),
   systemPromptFile: text.optional(),
-  chunkWindow: number.pipe(z.number().min(0).max(60_000)).default(100),
+  chunkWindow: within(0, 60_000).default(100),
   drainTimeout: seconds(0).prefault(10),
   tokenFile: text.optional(),
 });

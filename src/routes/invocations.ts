@@ -20,7 +20,7 @@ const paramsSchema = z.object({
 });
 
 const bodySchema = z.strictObject({
-  input: z.string().min(1),
+  input: z.string().regex(/\S/, "there must be more than white space"),
   route: z.strictObject({ provider: z.string().min(1), model: z.string().min(1) }).optional(),
 });
 

@@ -93,7 +93,7 @@ export function problemFor(error: unknown): Response {
   const inside = error.code in STORE_ERROR_TABLE && kind.status >= 500;
   return problem(
     error.code,
-    inside ? "The Host could not do this; its log says more." : error.message,
+    inside ? `${kind.title}. The log of the Host says more.` : error.message,
     error.hint,
   );
 }

@@ -51,7 +51,7 @@ describe("invoke", () => {
     expect(await runHoldfast(args, { env })).toMatchObject({ code: 0, stdout: "hello\n" });
     const refused = await runHoldfast(args);
     expect(refused).toMatchObject({ code: 1, stdout: "" });
-    expect(refused.stderr).toContain("Token missing or wrong");
+    expect(refused.stderr).toContain("carries no valid token");
   });
 
   test("asks the provider and model that its flags name", async () => {
@@ -66,7 +66,7 @@ describe("invoke", () => {
     const route = ["--provider", "openai-compatible", "--model", "none"];
     const { code, stdout, stderr } = await runHoldfast(["invoke", "--url", host.url, ...route, "Hi!"]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain("No such model route");
+    expect(stderr).toContain("There is no route to");
     expect(stderr).toContain("demo/demo");
     expect(stderr).toContain("hint: ");
     expect((await host.client.read()).nextSeq).toBe(0);
@@ -110,7 +110,7 @@ describe("invoke", () => {
     const { url } = await lab.start();
     const failed = await runHoldfast(["invoke", "--url", url, "Hi!"]);
     expect(failed).toMatchObject({ code: 1, stdout: "" });
-    expect(failed.stderr).toContain("Provider refused the credentials");
+    expect(failed.stderr).toContain("The provider refused the API key");
     const early = await runHoldfast(["invoke", "--url", url, "Hi!"]);
     expect(early).toMatchObject({ code: 1, stdout: "As far as I \n" });
     expect(early.stderr).toContain("ended early: max-tokens");

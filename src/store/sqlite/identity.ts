@@ -1,5 +1,14 @@
 import { constants, Database } from "bun:sqlite";
-import { closeSync, openSync, readSync, statfsSync, statSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  existsSync,
+  constants as modes,
+  openSync,
+  readSync,
+  statfsSync,
+  statSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
@@ -111,6 +120,21 @@ export function assertLocalFileSystem(path: string): void {
       hint: "Keep the store on a local disk of the machine that writes it.",
     },
   );
+}
+
+/**
+ * Refuses files that this user may read but not write, before SQLite makes others beside them with the same mode.
+ * @throws StorageFailedError naming the file
+ */
+export function assertMayWrite(path: string): void {
+  for (const file of ["", "-wal", "-shm"].map((suffix) => path + suffix)) {
+    if (!existsSync(file)) continue;
+    try {
+      accessSync(file, modes.W_OK);
+    } catch (error) {
+      throw toStorageError(error, "A file of the store cannot be written", { path: file });
+    }
+  }
 }
 
 /**

@@ -7,7 +7,7 @@ import { runInProcess, StorageThread } from "../storage-thread.ts";
 import { acquireWriterLock, isHeldHere } from "../writer-lock.ts";
 import { SqliteBackend } from "./backend.ts";
 import { createStore, sweepDraft } from "./create.ts";
-import { assertLocalFileSystem, assertOneName, identify, refuseForeign } from "./identity.ts";
+import { assertLocalFileSystem, assertMayWrite, assertOneName, identify, refuseForeign } from "./identity.ts";
 import { SqliteReader } from "./reader.ts";
 import { SqliteWriter } from "./writer.ts";
 
@@ -34,6 +34,7 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   const thread = options.thread === "process" ? undefined : resources.use(new StorageThread());
   sweepDraft(path);
   assertOneName(path);
+  assertMayWrite(path);
   const kind = identify(path);
   if (kind !== "store") createStore(path, { replace: kind === "empty" });
   await thread?.open({ kind: "sqlite", path });
