@@ -34,8 +34,6 @@ interface Item {
   readonly reject: (error: HoldfastError) => void;
 }
 
-/** Appends that start a commit without waiting for the end of the tick. */
-const EARLY_START = 16;
 const DEFAULT_MAX_EVENTS = 20_000;
 const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
 
@@ -127,9 +125,6 @@ export class CommitQueue {
     this.#window?.[Symbol.dispose]();
     this.#window = undefined;
     this.#due = true;
-    if (this.#busy) return;
-    // Enough company already: the disk works on these while the rest are still being made.
-    if (this.#queue.length >= EARLY_START) void this.#run();
     if (this.#busy || this.#startQueued) return;
     // A microtask later, so that producers that append in the same tick share the commit.
     this.#startQueued = true;
