@@ -136,7 +136,8 @@ function copyObject(value: object, walk: Walk): JsonValue {
 /** Freezes parsed JSON in place, all levels. Depth is bounded by {@link findJsonFault}, which runs first. */
 export function freezeJson<T>(value: T): T {
   if (typeof value === "object" && value !== null) {
-    for (const member of Object.values(value)) freezeJson(member);
+    if (Array.isArray(value)) for (let index = 0; index < value.length; index += 1) freezeJson(value[index]);
+    else for (const key in value) freezeJson(value[key]);
     Object.freeze(value);
   }
   return value;

@@ -1,6 +1,6 @@
 import { CorruptError, InvalidEventError, type Place } from "./errors.ts";
 import { type EventDraft, findEventFault, type SessionEvent } from "./events.ts";
-import { findJsonFault, freezeJson, snapshotJson } from "./json.ts";
+import { findJsonFault, freezeJson, MAX_JSON_DEPTH, snapshotJson } from "./json.ts";
 import { modernise } from "./legacy.ts";
 import { recogniseChunk } from "./recognise.ts";
 import {
@@ -249,7 +249,7 @@ function parseRecord(text: string, place: Place): DecodedRecord {
 }
 
 function decodeSingle(row: Readonly<Record<string, unknown>>, text: string, place: Place): DecodedRecord {
-  const loss = findJsonFault(row);
+  const loss = mayLose(text) ? findJsonFault(row) : undefined;
   if (loss !== undefined) {
     const at = { ...eventPlace(row, place), field: loss.path };
     const details = { expected: "lossless JSON", found: loss.problem, place: at };
@@ -269,6 +269,14 @@ function decodeSingle(row: Readonly<Record<string, unknown>>, text: string, plac
     event,
     unknownType: fault !== undefined,
   };
+}
+
+/**
+ * Whether a text could hold what {@link findJsonFault} looks for: nesting that deep takes two brackets a level, and a
+ * number becomes infinite by an exponent of three digits or by hundreds of digits.
+ */
+function mayLose(text: string): boolean {
+  return text.length > 2 * MAX_JSON_DEPTH || /\d[eE]\+?0*\d{3}|\d{200}/.test(text);
 }
 
 function eventPlace({ seq, type }: Readonly<Record<string, unknown>>, place: Place): Place {

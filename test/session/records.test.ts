@@ -252,6 +252,11 @@ describe("decoding a text", () => {
       { seq: 3, eventType: "a/b", field: "data[0]" },
     ],
     [
+      "a number made infinite by its digits and its exponent together",
+      `{"type":"a/b","seq":3,"time":0,"data":[${"9".repeat(215)}e99]}`,
+      { seq: 3, eventType: "a/b", field: "data[0]" },
+    ],
+    [
       "a broken run",
       '{"type":"text-chunks","seq0":3,"time0":0,"data":{}}',
       { eventType: "text-chunks", field: "data.turn" },

@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { eventSchemas } from "../../session/event-schemas.ts";
 import { type CoordinatorOptions, PersistenceCoordinator } from "../coordinator.ts";
 import type { LockHolder } from "../errors.ts";
 import { makeDirectory, resolveStorePath } from "../paths.ts";
@@ -37,7 +38,10 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   assertMayWrite(path);
   const kind = identify(path);
   if (kind !== "store") createStore(path, { replace: kind === "empty" });
-  await thread?.open({ kind: "sqlite", path });
+  const opened = thread?.open({ kind: "sqlite", path });
+  // The sessions that lie here will be checked against them; making them takes about as long as the thread takes now.
+  if (kind === "store") eventSchemas();
+  await opened;
   const writer = thread ?? resources.adopt(runInProcess(new SqliteWriter(path)), (client) => client.close());
   const reader = resources.use(new SqliteReader(path));
   return new SqliteBackend(path, reader, writer, resources.move());
