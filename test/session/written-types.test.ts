@@ -55,3 +55,20 @@ test("a long stretch of deltas becomes runs of bounded length, and nothing is lo
   expect(records.map(({ count }) => count)).toEqual([MAX_RUN, MAX_RUN, MAX_RUN, 1]);
   expect(records.flatMap(recordTexts)).toEqual(events.map((event) => JSON.stringify(event)));
 });
+
+test("a delta counts with its call's id and name, which a queue has to hold too", () => {
+  const chunk = {
+    type: "tool-call-delta",
+    index: 0,
+    id: "i".repeat(1_000),
+    name: "n".repeat(500),
+    argumentsDelta: "x",
+  };
+  const { size } = encodeEvent({
+    type: "assistant/chunk",
+    seq: 0,
+    time: 0,
+    data: { turn: 1, step: 1, chunk },
+  });
+  expect(size).toBeGreaterThan(1_500);
+});
