@@ -128,7 +128,9 @@ export class SessionEntry implements EventSink, CommitTarget {
     this.#log?.publish(records);
   }
 
-  rejected(_error: HoldfastError): void {
+  rejected(error: HoldfastError): void {
+    // The store has gone on without this entry. Without an open log nothing hangs on it: the next append by id reads anew.
+    if (this.#log === undefined && error instanceof SequenceConflictError) this.#closed = true;
     this.#generation += 1;
     this.#nextSeq = this.#durableSeq;
     this.#surface = this.#durableSurface.clone();

@@ -148,6 +148,21 @@ export function failures({ rigged, capabilities }: Contract): void {
     );
 
     test(
+      "after a lost answer, appends by id go on from what is stored, without opening the store again",
+      rigged(async (rig) => {
+        await rig.stored("s", [title(0)]);
+        rig.faults.fail("appendBatch", { error: new StorageFailedError("no answer"), when: "after" });
+        const { store } = rig;
+        expect(await rejectionOf(store.append("s", [titleAt(1)]))).toMatchObject({ code: "storage-failed" });
+        expect(await rejectionOf(store.append("s", [titleAt(1)]))).toMatchObject({
+          code: "sequence-conflict",
+        });
+        await store.append("s", [titleAt(2)]);
+        expect((await store.inspect("s")).log.length).toBe(3);
+      }),
+    );
+
+    test(
       "a lost answer to the very first commit does not make a second session",
       rigged(async (rig) => {
         const session = await rig.create("s");
