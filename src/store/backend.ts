@@ -58,12 +58,21 @@ export interface Page<T> {
   readonly nextCursor?: string;
 }
 
-/** A session in a listing; no body was read for it. */
+/** What keeps a session in a listing from being used. */
+export interface SessionProblem {
+  readonly state: "corrupt" | "unsupported" | "duplicate";
+  /** What happened and where, as a person should read it. */
+  readonly reason: string;
+}
+
+/** A session in a listing; its body was not read for it. */
 export interface StoredSummary {
   readonly id: string;
   readonly headerText: string;
-  /** Why the id or the header cannot be trusted, if so. */
-  readonly problem?: string;
+  /** File of the session, where each session has one. */
+  readonly location?: string;
+  /** Why the session cannot be trusted, if so; its header may still be read. */
+  readonly problem?: SessionProblem;
 }
 
 /** A session and its revision, for callers that keep something derived and want to know whether it still holds. */

@@ -7,7 +7,7 @@ import { type DecodedRecord, encodeEvent, packBatch, type SessionRecord } from "
 import { closeInterruptedTurn } from "../session/recovery.ts";
 import type { Revision, StoredSession, TornMarker } from "./backend.ts";
 import { CorruptError, UnsupportedFormatError } from "./errors.ts";
-import type { SessionSnapshot } from "./persistence.ts";
+import type { SessionSnapshot, SessionStream } from "./persistence.ts";
 
 /** A stored session read once, from its first record to its last, checked and folded on the way. */
 export interface ColdSession {
@@ -89,6 +89,39 @@ export function assertNext(id: string, { seq }: SessionRecord, next: number): vo
     found: `seq ${seq}`,
     place: { sessionId: id, seq: next },
   });
+}
+
+/** What is stored, checked as it is read: each record alone, in its place, and on the surface. */
+export function streamStored(id: string, stored: StoredSession, signal?: AbortSignal): SessionStream {
+  return {
+    header: decodeOwnHeader(id, stored.headerText),
+    headerText: stored.headerText,
+    revision: stored.revision,
+    pages: checkedPages(id, stored, signal),
+    torn: () => stored.torn() !== undefined,
+  };
+}
+
+async function* checkedPages(
+  id: string,
+  stored: StoredSession,
+  signal?: AbortSignal,
+): AsyncGenerator<readonly DecodedRecord[]> {
+  const projections = new SessionProjections();
+  for await (const page of stored.pages) {
+    signal?.throwIfAborted();
+    let good = 0;
+    try {
+      for (const decoded of page) {
+        foldRecord(id, projections, decoded);
+        good += 1;
+      }
+    } catch (error) {
+      yield page.slice(0, good);
+      throw error;
+    }
+    yield page;
+  }
 }
 
 function foldRecord(id: string, projections: SessionProjections, decoded: DecodedRecord): void {

@@ -1,12 +1,12 @@
 import type { SessionEvent } from "../session/events.ts";
-import { parseHeader, type SessionHeader } from "../session/header.ts";
+import { decodeHeader, parseHeader, type SessionHeader } from "../session/header.ts";
 import { SessionLog } from "../session/log.ts";
 import { SessionProjections } from "../session/projections/index.ts";
-import { encodeEvent } from "../session/records.ts";
+import { encodeEvent, type SessionRecord } from "../session/records.ts";
 import { Session } from "../session/session.ts";
 import { waitFor } from "../session/wait-for.ts";
 import type { Page, PageRequest, Revision, SnapshotSummary, StorageBackend } from "./backend.ts";
-import { assertKnownTypes, type ColdSession, readCold, toSnapshot } from "./cold-read.ts";
+import { assertKnownTypes, type ColdSession, readCold, streamStored, toSnapshot } from "./cold-read.ts";
 import { CommitQueue, type CommitQueueOptions } from "./commit-queue.ts";
 import { AlreadyExistsError, ClosedError, HoldfastError, NotFoundError, SessionOpenError } from "./errors.ts";
 import { KeyedMutex } from "./keyed-mutex.ts";
@@ -15,6 +15,7 @@ import type {
   Preparation,
   SessionPersistence,
   SessionSnapshot,
+  SessionStream,
   SessionSummary,
   StoreHealth,
 } from "./persistence.ts";
@@ -127,6 +128,32 @@ export class PersistenceCoordinator implements SessionPersistence {
       const cold = await this.#readCold(id, options.signal);
       if (cold.records.length <= MAX_CACHED_RECORDS) this.#cold = cold;
       return toSnapshot(cold);
+    });
+  }
+
+  stream(id: string, options: Cancellable = {}): Promise<SessionStream> {
+    return this.#exclusive(id, options, async () => {
+      const stored = await this.#backend.readStored(id);
+      if (stored === undefined) throw new NotFoundError(id);
+      return streamStored(id, stored, options.signal);
+    });
+  }
+
+  async importRecords(
+    headerText: string,
+    records: readonly SessionRecord[],
+    options: Cancellable = {},
+  ): Promise<void> {
+    const { id } = decodeHeader(headerText, {});
+    const [first] = records;
+    if (first === undefined) return;
+    await this.#exclusive(id, options, async () => {
+      if (this.#open.has(id)) throw new SessionOpenError(id);
+      await this.#settleIdle(id);
+      const isNew = first.seq === 0 && (await this.#backend.readRevision(id)) === undefined;
+      const header = isNew ? { header: headerText } : {};
+      const [outcome] = await this.#backend.appendBatch([{ id, ...header, expectedSeq: first.seq, records }]);
+      if (outcome?.ok !== true) throw outcome?.error ?? new NotFoundError(id);
     });
   }
 

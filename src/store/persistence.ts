@@ -2,8 +2,9 @@ import type { SessionEvent } from "../session/events.ts";
 import type { SessionHeader } from "../session/header.ts";
 import type { LogView } from "../session/log-view.ts";
 import type { SessionProjections } from "../session/projections/index.ts";
+import type { DecodedRecord, SessionRecord } from "../session/records.ts";
 import type { Session } from "../session/session.ts";
-import type { Page, PageRequest, Revision, SnapshotSummary } from "./backend.ts";
+import type { Page, PageRequest, Revision, SessionProblem, SnapshotSummary } from "./backend.ts";
 
 export interface Cancellable {
   /** Ends the wait with the signal's reason. A commit that is on its way is not undone. */
@@ -34,11 +35,31 @@ export interface Preparation extends AsyncDisposable {
   publish(): Session;
 }
 
-/** A session in a listing. `header` is absent when the stored one cannot be read; `problem` then says why. */
+/**
+ * A session in a listing. `header` is absent when the stored one cannot be read. `problem` is absent when nothing is
+ * known that keeps the session from being used; its body was not read for that.
+ */
 export interface SessionSummary {
   readonly id: string;
   readonly header?: SessionHeader;
-  readonly problem?: string;
+  /** File of the session, where each session has one. */
+  readonly location?: string;
+  readonly problem?: SessionProblem;
+}
+
+/** A stored session from its first record to its last, read while it is asked for: memory does not follow the log. */
+export interface SessionStream {
+  readonly header: SessionHeader;
+  /** The header's JSON as it is stored. */
+  readonly headerText: string;
+  readonly revision: Revision;
+  /**
+   * Records in order, a bounded page at a time, each checked alone and in its place; no closers.
+   * @throws CorruptError after all that precedes the damage was given out
+   */
+  readonly pages: AsyncIterable<readonly DecodedRecord[]>;
+  /** Whether a last record was never fully written; known once `pages` is exhausted. */
+  torn(): boolean;
 }
 
 export interface StoreHealth {
@@ -72,6 +93,14 @@ export interface SessionPersistence extends AsyncDisposable {
   load(id: string, options?: Cancellable): Promise<SessionSnapshot>;
   /** Reads the session, closed in memory. Writes nothing. */
   inspect(id: string, options?: Cancellable): Promise<SessionSnapshot>;
+  /** Reads what is stored, page by page, also of a damaged log as far as it goes. Writes nothing. */
+  stream(id: string, options?: Cancellable): Promise<SessionStream>;
+  /**
+   * Appends records that a {@link SessionStream} gave out, byte for byte, and `headerText` where the session is new.
+   * Durable when it resolves. They may hold what is only read: older shapes, and types that this program does not know.
+   * @throws SessionOpenError, SequenceConflictError unless they start at the stored next seq
+   */
+  importRecords(headerText: string, records: readonly SessionRecord[], options?: Cancellable): Promise<void>;
   /** Stored events from `fromSeq` on, at most `limit`. Cost follows the answer, not the log. */
   readFrom(
     id: string,

@@ -1,8 +1,9 @@
 import type { SessionEvent } from "../session/events.ts";
+import type { SessionHeader } from "../session/header.ts";
 import { type DecodedRecord, recordEvents } from "../session/records.ts";
-import type { PageRequest, StoredSummary } from "./backend.ts";
+import type { PageRequest, SessionProblem, StoredSummary } from "./backend.ts";
 import { assertNext, decodeOwnHeader } from "./cold-read.ts";
-import { HoldfastError } from "./errors.ts";
+import { HoldfastError, UnsupportedFormatError } from "./errors.ts";
 import type { SessionSummary } from "./persistence.ts";
 
 /* How what a backend read becomes the answer of `readFrom` and `list`. */
@@ -42,12 +43,28 @@ export function eventsFrom(
 }
 
 /** A session as a listing shows it: with its header, or with the reason why there is none. */
-export function summarise({ id, headerText, problem }: StoredSummary): SessionSummary {
-  if (problem !== undefined) return { id, problem };
+export function summarise({ id, headerText, location, problem }: StoredSummary): SessionSummary {
+  const known = { id, ...(location === undefined ? {} : { location }) };
+  const { header, fault } = tryHeader(id, headerText);
+  const found = problem ?? fault;
+  return {
+    ...known,
+    ...(header === undefined ? {} : { header }),
+    ...(found === undefined ? {} : { problem: found }),
+  };
+}
+
+function tryHeader(id: string, text: string): { header?: SessionHeader; fault?: SessionProblem } {
   try {
-    return { id, header: decodeOwnHeader(id, headerText) };
+    return { header: decodeOwnHeader(id, text) };
   } catch (error) {
-    if (error instanceof HoldfastError) return { id, problem: error.message };
+    if (error instanceof HoldfastError) return { fault: toProblem(error) };
     throw error;
   }
+}
+
+/** An error of one session as a listing shows it. */
+export function toProblem(error: HoldfastError): SessionProblem {
+  const state = error instanceof UnsupportedFormatError ? "unsupported" : "corrupt";
+  return { state, reason: error.message };
 }

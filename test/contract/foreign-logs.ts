@@ -148,7 +148,10 @@ export function foreignLogs({ rigged, capabilities }: Contract): void {
         expect(items.find(({ id }) => id === "good")?.header?.id).toBe("good");
         const newer = items.find(({ id }) => id === "newer");
         expect(newer?.header).toBeUndefined();
-        expect(newer?.problem).toContain("version 1");
+        expect(newer?.problem).toEqual({
+          state: "unsupported",
+          reason: expect.stringContaining("version 1"),
+        });
         for (const method of ["inspect", "load", "prepare"] as const) {
           expect(await rejectionOf(rig.store[method]("newer"))).toMatchObject({ code: "unsupported-format" });
         }
@@ -164,7 +167,7 @@ export function foreignLogs({ rigged, capabilities }: Contract): void {
         for (const method of ["inspect", "load", "prepare"] as const) {
           expect(await rejectionOf(rig.store[method]("s"))).toMatchObject({ code: "corrupt" });
         }
-        expect((await rig.store.list()).items).toMatchObject([{ id: "s", problem: expect.any(String) }]);
+        expect((await rig.store.list()).items).toMatchObject([{ id: "s", problem: { state: "corrupt" } }]);
       }),
     );
   });

@@ -111,7 +111,15 @@ export class SqliteReader implements Disposable {
       const rows = this.#rows(session, from, PAGE_ROWS);
       const last = rows.at(-1);
       if (last === undefined) return;
-      yield rows.map((row) => decodeRow(row, id, this.#path));
+      const page: DecodedRecord[] = [];
+      try {
+        for (const row of rows) page.push(decodeRow(row, id, this.#path));
+      } catch (error) {
+        // What precedes the damage is good.
+        yield page;
+        throw error;
+      }
+      yield page;
       if (rows.length < PAGE_ROWS) return;
       from = last.seq + 1;
     }

@@ -1,6 +1,7 @@
 import type { Place } from "../../session/errors.ts";
 import { type DecodedRecord, decodeRecord, type SessionRecord } from "../../session/records.ts";
 import { clip } from "../../session/text.ts";
+import type { SessionProblem } from "../backend.ts";
 import { CorruptError } from "../errors.ts";
 import { headerChecksum, recordChecksum, sessionIdOf } from "./keys.ts";
 import { expandRanges, joinSources, parseRanges, type Ranges } from "./sources.ts";
@@ -60,9 +61,10 @@ export function isTailRow(row: unknown): row is TailRow {
 }
 
 /** What a listing shows of a row: its id, and why the row cannot be trusted, if so. */
-export function describeSession(row: SessionRow): { id: string; problem?: string } {
+export function describeSession(row: SessionRow): { id: string; problem?: SessionProblem } {
   if (headerChecksum(row.key, row.header) === row.checksum) return { id: sessionIdOf(row.key) };
-  return { id: row.key, problem: "The checksum of the session header does not match" };
+  const reason = "The checksum of the session header does not match";
+  return { id: row.key, problem: { state: "corrupt", reason } };
 }
 
 /** Checks a row against its checksum and its body against the columns. @throws CorruptError with the row's place. */
