@@ -1,3 +1,4 @@
+import type { Place } from "../session/errors.ts";
 import type { SessionEvent } from "../session/events.ts";
 import { decodeHeader, type SessionHeader } from "../session/header.ts";
 import { LogView } from "../session/log-view.ts";
@@ -82,12 +83,12 @@ export function decodeOwnHeader(id: string, text: string): SessionHeader {
 }
 
 /** @throws CorruptError unless the record follows the one before it. */
-export function assertNext(id: string, { seq }: SessionRecord, next: number): void {
+export function assertNext(id: string, { seq }: SessionRecord, next: number, place: Place = {}): void {
   if (seq === next) return;
   throw new CorruptError(seq > next ? "Events are missing" : "An event stands twice in the log", {
     expected: `seq ${next}`,
     found: `seq ${seq}`,
-    place: { sessionId: id, seq: next },
+    place: { ...place, sessionId: id, seq: next },
   });
 }
 

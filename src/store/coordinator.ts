@@ -58,7 +58,8 @@ export class PersistenceCoordinator implements SessionPersistence {
 
   create(header: SessionHeader, options: Cancellable = {}): Promise<Session> {
     return this.#exclusive(header.id, options, async () => {
-      const own = parseHeader(header);
+      // Depth 0 is said, since a log file must say it: what is read back is the same from every backend.
+      const own = parseHeader({ ...header, delegationDepth: header.delegationDepth ?? 0 });
       const taken = this.#open.has(own.id) || (await this.#backend.readRevision(own.id)) !== undefined;
       if (taken) throw new AlreadyExistsError(own.id);
       return this.#openSession(own, [], new SessionProjections(), SessionEntry.registered(own, this.#queue));

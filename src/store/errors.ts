@@ -21,6 +21,18 @@ export class NotFoundError extends HoldfastError {
   }
 }
 
+/** Nothing lies where a store was to be read. Nothing was made either. */
+export class StoreNotFoundError extends HoldfastError {
+  readonly code = "not-found";
+
+  constructor(path: string) {
+    super("There is no store", {
+      place: { path },
+      hint: "Check the path. `holdfast serve` makes a store where there is none; reading does not.",
+    });
+  }
+}
+
 /** A session of this id exists, or is registered, already. */
 export class AlreadyExistsError extends HoldfastError {
   readonly code = "already-exists";
@@ -29,6 +41,19 @@ export class AlreadyExistsError extends HoldfastError {
     super(`A session ${JSON.stringify(sessionId)} exists already`, {
       place: { sessionId },
       hint: "Resume it, or create one with another id.",
+    });
+  }
+}
+
+/** Where a session shall be copied to, another one has its id. Nothing was written. */
+export class CopyConflictError extends HoldfastError {
+  readonly code = "already-exists";
+
+  /** `how` says in what the other one differs. */
+  constructor(sessionId: string, how: string) {
+    super(`The target has another session ${JSON.stringify(sessionId)}, ${how}`, {
+      place: { sessionId },
+      hint: "Copy to another store, or delete that session first if it is not needed.",
     });
   }
 }

@@ -1,6 +1,7 @@
 import type { SessionRecord } from "../session/records.ts";
 import type { AppendBatch, AppendOutcome, Repair, Revision } from "./backend.ts";
 import { errorFromWire, errorToWire, type WireError } from "./error-wire.ts";
+import type { Encoding } from "./jsonl/layout.ts";
 import type { BackendWriter } from "./writer.ts";
 
 /*
@@ -9,10 +10,9 @@ import type { BackendWriter } from "./writer.ts";
  */
 
 /** Which writer the thread opens. */
-export interface WriterSpec {
-  readonly kind: "sqlite";
-  readonly path: string;
-}
+export type WriterSpec =
+  | { readonly kind: "sqlite"; readonly path: string }
+  | { readonly kind: "jsonl"; readonly root: string; readonly encoding: Encoding };
 
 export type Call =
   | { readonly method: "open"; readonly spec: WriterSpec }

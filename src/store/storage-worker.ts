@@ -1,6 +1,7 @@
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { errorToWire } from "./error-wire.ts";
 import { ClosedError } from "./errors.ts";
+import { JsonlWriter } from "./jsonl/writer.ts";
 import { SqliteWriter } from "./sqlite/writer.ts";
 import {
   decodeRequest,
@@ -61,5 +62,5 @@ function handle(call: Request["call"]): Result {
 }
 
 function openWriter(spec: WriterSpec): BackendWriter {
-  return new SqliteWriter(spec.path);
+  return spec.kind === "sqlite" ? new SqliteWriter(spec.path) : new JsonlWriter(spec.root, spec.encoding);
 }

@@ -1,0 +1,107 @@
+import type { SessionHeader } from "../../session/header.ts";
+import type { DecodedRecord } from "../../session/records.ts";
+import type {
+  AppendBatch,
+  AppendOutcome,
+  Page,
+  PageRequest,
+  Repair,
+  Revision,
+  SnapshotSummary,
+  StorageBackend,
+  StoredSession,
+  StoredSummary,
+} from "../backend.ts";
+import type { StorageClient } from "../storage-thread.ts";
+import { type Encoding, logPath } from "./layout.ts";
+import type { JsonlReader } from "./reader.ts";
+import { sizeAt } from "./revision.ts";
+
+/** The hooks over one session root: reads here, writes through the storage client. */
+export class JsonlBackend implements StorageBackend {
+  readonly name = "jsonl";
+  readonly #root: string;
+  readonly #encoding: Encoding;
+  readonly #reader: JsonlReader;
+  readonly #writer: StorageClient;
+  readonly #resources: AsyncDisposableStack;
+
+  /** Takes over `resources`, which hold reader, writer and lock, and frees them when it is closed. */
+  constructor(
+    root: string,
+    encoding: Encoding,
+    reader: JsonlReader,
+    writer: StorageClient,
+    resources: AsyncDisposableStack,
+  ) {
+    this.#root = root;
+    this.#encoding = encoding;
+    this.#reader = reader;
+    this.#writer = writer;
+    this.#resources = resources;
+  }
+
+  locate(header: SessionHeader): string {
+    return this.#reader.pathOf(header.id) ?? logPath(this.#root, header, this.#encoding);
+  }
+
+  async readStored(id: string): Promise<StoredSession | undefined> {
+    return this.#reader.readStored(id);
+  }
+
+  async readRevision(id: string): Promise<Revision | undefined> {
+    return this.#reader.readRevision(id);
+  }
+
+  readSuffix(id: string, fromSeq: number, limit: number): Promise<readonly DecodedRecord[] | undefined> {
+    return this.#reader.readSuffix(id, fromSeq, limit);
+  }
+
+  /** While a batch is on its way to the disk, readers here see no more of its log than what is durable. */
+  async appendBatch(batches: readonly AppendBatch[]): Promise<readonly AppendOutcome[]> {
+    for (const { id } of batches) this.#reader.hold(id);
+    let outcomes: readonly AppendOutcome[] = [];
+    try {
+      outcomes = await this.#writer.appendBatch(batches);
+      return outcomes;
+    } finally {
+      for (const [k, { id, records }] of batches.entries()) {
+        const outcome = outcomes[k];
+        if (outcome?.ok === true) this.#reader.release(id, sizeAt(outcome.revision), records);
+        else this.#reader.releaseFailed(id);
+      }
+    }
+  }
+
+  async commitRepair(id: string, repair: Repair): Promise<Revision> {
+    try {
+      return await this.#writer.commitRepair(id, repair);
+    } finally {
+      this.#reader.forget(id);
+    }
+  }
+
+  async list(request: PageRequest): Promise<Page<StoredSummary>> {
+    return this.#reader.list(request);
+  }
+
+  async listSnapshots(request: PageRequest): Promise<Page<SnapshotSummary>> {
+    return this.#reader.listSnapshots(request);
+  }
+
+  async delete(id: string): Promise<boolean> {
+    try {
+      return await this.#writer.delete(id);
+    } finally {
+      this.#reader.forget(id);
+    }
+  }
+
+  checkWritable(): Promise<void> {
+    return this.#writer.checkWritable();
+  }
+
+  async close(): Promise<void> {
+    await this.#resources.disposeAsync();
+  }
+}

@@ -1,0 +1,181 @@
+import { type Dirent, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { errorCode, StorageFailedError, toStorageError, UnsupportedFormatError } from "../errors.ts";
+import { type Encoding, encodeId, flatLog, roleOf } from "./layout.ts";
+import type { LogLocation } from "./log-file.ts";
+
+/** A log file below a root, or a file of a later format in its place. */
+export interface LogEntry extends LogLocation {
+  /** Project, name in the project, and name in the session's folder, `""` for a log without one. */
+  readonly key: LogKey;
+  /** The session's id, as its folder's name encodes it. */
+  readonly encodedId: string;
+  /** Whether the same folder holds another log of version 0. */
+  readonly hasSibling: boolean;
+  /** Set for a file of a later format version, which is listed and never touched. */
+  readonly version?: number;
+}
+
+/** Listings are sorted by it, part by part. */
+export type LogKey = readonly [project: string, name: string, file: string];
+
+/** Names of the project folders, sorted. Nothing where there is no root. */
+export function projectsOf(root: string): string[] {
+  return foldersOf(entriesOf(root));
+}
+
+/** All logs below a project's folder in the order of their keys, from after `after` on. */
+export function* logsOf(root: string, project: string, after?: LogKey): Generator<LogEntry> {
+  const [name = "", file = ""] = after?.[0] === project ? after.slice(1) : [];
+  const entries = entriesOf(join(root, project)).sort((a, b) => compare(a.name, b.name));
+  for (const entry of entries) {
+    if (entry.name < name) continue;
+    const logs = isFolder(entry)
+      ? logsIn(root, project, entry.name)
+      : [flatEntry(root, project, entry.name)].filter((flat) => flat !== undefined);
+    for (const log of logs) if (after === undefined || entry.name > name || log.key[2] > file) yield log;
+  }
+}
+
+/** The logs of one session's folder in the order of their keys. */
+function logsIn(root: string, project: string, folder: string): LogEntry[] {
+  const names = entriesOf(join(root, project, folder)).map(({ name }) => name);
+  const hasSibling = names.filter((name) => roleOf(name).kind === "log").length > 1;
+  const entries: LogEntry[] = [];
+  for (const name of names.sort(compare)) {
+    const role = roleOf(name);
+    const entry = {
+      key: [project, folder, name] as const,
+      path: join(root, project, folder, name),
+      encodedId: folder,
+      hasSibling,
+    };
+    if (role.kind === "log") entries.push({ ...entry, encoding: role.encoding });
+    if (role.kind === "generation") entries.push({ ...entry, encoding: "none", version: role.version });
+  }
+  return entries;
+}
+
+function flatEntry(root: string, project: string, name: string): LogEntry | undefined {
+  const flat = flatLog(name);
+  return flat === undefined
+    ? undefined
+    : { key: [project, name, ""], path: join(root, project, name), hasSibling: false, ...flat };
+}
+
+/** Every log file of a session, in whatever project it lies. */
+export function findLogs(root: string, id: string): LogEntry[] {
+  const encodedId = encodeId(id);
+  const found: LogEntry[] = [];
+  for (const project of projectsOf(root)) {
+    if (exists(join(root, project, encodedId))) found.push(...logsIn(root, project, encodedId));
+    for (const name of [`${encodedId}.jsonl`, `${encodedId}.jsonl.zstd`]) {
+      const flat = exists(join(root, project, name)) ? flatEntry(root, project, name) : undefined;
+      if (flat !== undefined) found.push(flat);
+    }
+  }
+  return found;
+}
+
+/**
+ * The one log of a session, or nothing where there is none.
+ * @throws StorageFailedError when several files claim the id; UnsupportedFormatError when only later formats have it
+ */
+export function findLog(root: string, id: string): LogEntry | undefined {
+  const all = findLogs(root, id);
+  const [log, ...others] = all.filter(({ version }) => version === undefined);
+  if (others.length > 0 && log !== undefined) throw duplicate(id, [log, ...others]);
+  const [newer] = all;
+  if (log === undefined && newer?.version !== undefined) throw newerGeneration(id, newer.path, newer.version);
+  return log;
+}
+
+export function newerGeneration(sessionId: string, path: string, version: number): UnsupportedFormatError {
+  return new UnsupportedFormatError(
+    `The session has format version ${version}; this program reads version 0`,
+    { place: { path, sessionId }, hint: "Use a newer program for it. The file was left as it is." },
+  );
+}
+
+export function describeDuplicate(paths: readonly string[]): string {
+  return `Several files hold a session of this id: ${paths.join(", ")}`;
+}
+
+function duplicate(sessionId: string, logs: readonly LogEntry[]): StorageFailedError {
+  return new StorageFailedError(describeDuplicate(logs.map(({ path }) => path)), {
+    place: { sessionId },
+    hint: "Move all but one of them out of the root.",
+  });
+}
+
+/** The encoded ids that more than one project, or more than one place in a project, has a log for by its name. */
+export function idsInSeveralPlaces(root: string, projects: readonly string[]): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const again = new Set<string>();
+  for (const project of projects) {
+    for (const { name } of entriesOf(join(root, project))) {
+      const encodedId = flatLog(name)?.encodedId ?? name;
+      if (seen.has(encodedId)) again.add(encodedId);
+      seen.add(encodedId);
+    }
+  }
+  return again;
+}
+
+/** The encoding of the logs that are there, so that a root keeps to one; nothing where there are none. */
+export function encodingOf(root: string): Encoding | undefined {
+  for (const project of projectsOf(root)) {
+    for (const { version, encoding } of logsOf(root, project)) if (version === undefined) return encoding;
+  }
+  return undefined;
+}
+
+/** Drafts of logs that were never published. */
+export function draftsIn(root: string): string[] {
+  return projectsOf(root).flatMap((project) =>
+    foldersOf(entriesOf(join(root, project))).flatMap((folder) =>
+      entriesOf(join(root, project, folder))
+        .filter(({ name }) => roleOf(name).kind === "draft")
+        .map(({ name }) => join(root, project, folder, name)),
+    ),
+  );
+}
+
+function foldersOf(entries: readonly Dirent[]): string[] {
+  return entries
+    .filter(isFolder)
+    .map(({ name }) => name)
+    .sort(compare);
+}
+
+/** A link to a folder counts as one. */
+function isFolder(entry: Dirent): boolean {
+  if (!entry.isSymbolicLink()) return entry.isDirectory();
+  return statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    const code = errorCode(error);
+    // Deleted meanwhile, or a stray file.
+    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    throw toStorageError(error, "A folder of the store could not be read", { path: folder });
+  }
+}
+
+function exists(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    const code = errorCode(error);
+    // No file name is that long, and a project may be a file.
+    if (code === "ENAMETOOLONG" || code === "ENOTDIR" || code === "ENOENT") return false;
+    throw toStorageError(error, "A folder of the store could not be read", { path });
+  }
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

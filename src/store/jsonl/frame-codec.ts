@@ -1,0 +1,38 @@
+import { zstdDecompressSync } from "node:zlib";
+import { errorCode } from "../errors.ts";
+
+/** Most bytes that one frame may hold, unfolded. Writers refuse larger batches, readers larger frames. */
+export const MAX_FRAME_BYTES = 64 * 1024 * 1024;
+
+const DESCRIPTOR_AT = 4;
+const CHECKSUM_FLAG = 0b100;
+const CHECKSUM_SIZE = 4;
+
+/** One frame with a content checksum. */
+export function encodeFrame(content: Uint8Array): Buffer {
+  // Bun's compressor writes no checksum: it is the low half of the content's XXH64, and a flag in the header says so.
+  const bare = Bun.zstdCompressSync(content);
+  const frame = Buffer.allocUnsafe(bare.length + CHECKSUM_SIZE);
+  frame.set(bare);
+  frame[DESCRIPTOR_AT] = (bare[DESCRIPTOR_AT] ?? 0) | CHECKSUM_FLAG;
+  frame.writeUInt32LE(Number(Bun.hash.xxHash64(content) & 0xffff_ffffn), bare.length);
+  return frame;
+}
+
+export type DecodedFrame =
+  | { readonly kind: "content"; readonly content: Buffer }
+  /** Bytes that are not what was written. */
+  | { readonly kind: "damaged"; readonly found: string }
+  | { readonly kind: "too-large" };
+
+/** Unfolds one whole frame of which the structure was walked; checks its checksum. Memory stays bounded. */
+export function decodeFrame(frame: Buffer, bound: number): DecodedFrame {
+  try {
+    if (bound <= MAX_FRAME_BYTES) return { kind: "content", content: Bun.zstdDecompressSync(frame) };
+    // Small blocks may unfold to less than they could.
+    return { kind: "content", content: zstdDecompressSync(frame, { maxOutputLength: MAX_FRAME_BYTES }) };
+  } catch (error) {
+    if (errorCode(error) === "ERR_BUFFER_TOO_LARGE") return { kind: "too-large" };
+    return { kind: "damaged", found: "content that does not match its checksum" };
+  }
+}

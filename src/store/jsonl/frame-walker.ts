@@ -1,0 +1,84 @@
+/*
+ * Where a Zstandard frame ends, read off its structure: the frame header, then one block header after the other. The
+ * magic number says nothing about an end; it occurs inside of blocks as well. Source: RFC 8878, section 3.1.1.
+ */
+
+export const FRAME_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+
+const MAGIC_SIZE = 4;
+const CHECKSUM_SIZE = 4;
+const BLOCK_HEADER_SIZE = 3;
+/** Most bytes that one block holds, stored or unfolded. */
+const MAX_BLOCK = 128 * 1024;
+const DICTIONARY_MASK = 0b11;
+const CHECKSUM_FLAG = 0b100;
+/** Bit 3 is reserved; bit 4 is unused, and no writer sets it. */
+const ZERO_BITS = 0b11000;
+const SINGLE_SEGMENT_FLAG = 0b100000;
+const CONTENT_SIZE_BYTES = [0, 2, 4, 8] as const;
+
+/** What stands at an offset. */
+export type Walk =
+  | {
+      readonly kind: "frame";
+      /** Offset after the frame. */
+      readonly end: number;
+      /** Bytes that it unfolds to, at most. */
+      readonly bound: number;
+    }
+  /** The bytes end inside of the frame; `blocksEnd` is the offset after its last whole block. */
+  | { readonly kind: "cut"; readonly blocksEnd: number }
+  | { readonly kind: "bad"; readonly found: string };
+
+/** Walks over the frame that begins at `start`, as far as `bytes` go. */
+export function walkFrame(bytes: Buffer, start: number): Walk {
+  const magic = bytes.subarray(start, start + MAGIC_SIZE);
+  if (!FRAME_MAGIC.subarray(0, magic.length).equals(magic)) return bad("another magic number");
+  const descriptorAt = start + MAGIC_SIZE;
+  const descriptor = bytes[descriptorAt];
+  if (descriptor === undefined) return { kind: "cut", blocksEnd: start };
+  if ((descriptor & ZERO_BITS) !== 0) return bad("reserved bits in the frame header");
+  if ((descriptor & DICTIONARY_MASK) !== 0) return bad("a frame that needs a dictionary");
+  if ((descriptor & CHECKSUM_FLAG) === 0) return bad("a frame without a checksum");
+  const single = (descriptor & SINGLE_SEGMENT_FLAG) !== 0;
+  const flag = descriptor >> 6;
+  const sizeBytes = flag === 0 && single ? 1 : (CONTENT_SIZE_BYTES[flag] ?? 0);
+  const sizeAt = descriptorAt + 1 + (single ? 0 : 1);
+  let at = sizeAt + sizeBytes;
+  if (at > bytes.length) return { kind: "cut", blocksEnd: start };
+  let blocks = 0;
+  for (;;) {
+    if (at + BLOCK_HEADER_SIZE > bytes.length) return { kind: "cut", blocksEnd: blocks === 0 ? start : at };
+    const header = bytes.readUIntLE(at, BLOCK_HEADER_SIZE);
+    const type = (header >> 1) & 0b11;
+    const size = header >> 3;
+    if (type === 3) return bad("a block of a reserved type");
+    if (size > MAX_BLOCK) return bad("a block that is too large");
+    const next = at + BLOCK_HEADER_SIZE + (type === 1 ? 1 : size);
+    if (next > bytes.length) return { kind: "cut", blocksEnd: blocks === 0 ? start : at };
+    at = next;
+    blocks += 1;
+    if ((header & 1) === 1) break;
+  }
+  const end = at + CHECKSUM_SIZE;
+  if (end > bytes.length) return { kind: "cut", blocksEnd: at };
+  const bound = sizeBytes === 0 ? blocks * MAX_BLOCK : readSize(bytes, sizeAt, sizeBytes);
+  return { kind: "frame", end, bound };
+}
+
+function readSize(bytes: Buffer, at: number, width: number): number {
+  switch (width) {
+    case 1:
+      return bytes.readUInt8(at);
+    case 2:
+      return bytes.readUInt16LE(at) + 256;
+    case 4:
+      return bytes.readUInt32LE(at);
+    default:
+      return Number(bytes.readBigUInt64LE(at));
+  }
+}
+
+function bad(found: string): Walk {
+  return { kind: "bad", found };
+}

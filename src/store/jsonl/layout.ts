@@ -1,0 +1,92 @@
+import { join } from "node:path";
+import type { SessionHeader } from "../../session/header.ts";
+
+/*
+ * Names below a session root, as version 0 of the format has them (docs/format.md, "Session logs"):
+ *
+ *   <root>/<project>/<encoded id>/session.jsonl.zstd   Zstandard frames
+ *   <root>/<project>/<encoded id>/session.jsonl        plain lines
+ */
+
+/** How the lines of a log are stored: in checksummed Zstandard frames, or as they are. */
+export type Encoding = "zstd" | "none";
+
+const FILE_NAMES: Readonly<Record<Encoding, string>> = { zstd: "session.jsonl.zstd", none: "session.jsonl" };
+/** Longest project folder before it is wrapped, so that the whole fits a file name. */
+const MAX_PROJECT = 251;
+const NO_PROJECT = "_no-cwd";
+/** Names of what Holdfast itself puts beside a log; other programs ignore them. */
+export const INDEX_SUFFIX = ".holdfast-index";
+export const QUARANTINE_INFIX = ".torn-";
+const DRAFT_NAME = /^\.holdfast-draft-[0-9a-f-]+$/;
+
+/** One path component for a session id. Injective: what is not `[A-Za-z0-9._-]` becomes `~` and four hex digits. */
+export function encodeId(id: string): string {
+  if (id === ".") return "~002E";
+  if (id === "..") return "~002E~002E";
+  return escapeUnits(id);
+}
+
+/** The id behind a folder's name; nothing where no id is encoded like that. */
+export function decodeId(name: string): string | undefined {
+  const id = name.replace(/~([0-9A-F]{4})/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return id !== "" && encodeId(id) === name ? id : undefined;
+}
+
+/** The folder for sessions with this working directory. Lossy: two directories may share one. */
+export function projectFolder(cwd: string | undefined): string {
+  if (cwd === undefined) return NO_PROJECT;
+  const name = escapeUnits(cwd.replace(/[/\\:]+/g, "-")).replace(/^-+/, "");
+  return `--${name === "" ? "root" : name.slice(0, MAX_PROJECT)}--`;
+}
+
+/** Where a new session lies. */
+export function logPath(
+  root: string,
+  { id, cwd }: Pick<SessionHeader, "id" | "cwd">,
+  encoding: Encoding,
+): string {
+  return join(root, projectFolder(cwd), encodeId(id), FILE_NAMES[encoding]);
+}
+
+/** What a file in a session's folder is. */
+export type FileRole =
+  | { readonly kind: "log"; readonly encoding: Encoding }
+  /** A log of a later format. */
+  | { readonly kind: "generation"; readonly version: number }
+  | { readonly kind: "draft" }
+  | { readonly kind: "other" };
+
+export function roleOf(name: string): FileRole {
+  if (name === FILE_NAMES.zstd) return { kind: "log", encoding: "zstd" };
+  if (name === FILE_NAMES.none) return { kind: "log", encoding: "none" };
+  if (DRAFT_NAME.test(name)) return { kind: "draft" };
+  const version = /^session\.v(\d+)\.jsonl(?:\.zstd)?$/.exec(name)?.[1];
+  return version === undefined ? { kind: "other" } : { kind: "generation", version: Number(version) };
+}
+
+/** A log that lies in its project's folder without a folder of its own: its encoded id, and how it is stored. */
+export function flatLog(
+  name: string,
+): { readonly encodedId: string; readonly encoding: Encoding } | undefined {
+  const match = /^(.+)\.jsonl(\.zstd)?$/.exec(name);
+  const encodedId = match?.[1];
+  if (encodedId === undefined) return undefined;
+  return { encodedId, encoding: match?.[2] === undefined ? "none" : "zstd" };
+}
+
+export function draftName(unique: string): string {
+  return `.holdfast-draft-${unique}`;
+}
+
+function escapeUnits(text: string): string {
+  let out = "";
+  for (let k = 0; k < text.length; k += 1) {
+    const unit = text.charAt(k);
+    const code = text.charCodeAt(k);
+    out += /[A-Za-z0-9._-]/.test(unit) ? unit : `~${code.toString(16).toUpperCase().padStart(4, "0")}`;
+  }
+  return out;
+}

@@ -1,0 +1,74 @@
+import { type BigIntStats, closeSync, fstatSync, openSync, readSync } from "node:fs";
+import type { Revision } from "../backend.ts";
+import { StorageFailedError, toStorageError } from "../errors.ts";
+import type { Encoding } from "./layout.ts";
+import { formatRevision } from "./revision.ts";
+
+/** Where a log lies. */
+export interface LogLocation {
+  readonly path: string;
+  readonly encoding: Encoding;
+}
+
+/** What a log file is: equal for the same file only. */
+export interface FileIdentity {
+  readonly dev: number;
+  readonly ino: number;
+}
+
+export function identityOf({ dev, ino }: BigIntStats): FileIdentity {
+  return { dev: Number(dev), ino: Number(ino) };
+}
+
+export function isSameFile(a: FileIdentity, b: FileIdentity): boolean {
+  return a.dev === b.dev && a.ino === b.ino;
+}
+
+/** A log file that is open for reading, up to a size that was fixed when it was opened. */
+export class LogFile implements Disposable, LogLocation {
+  readonly path: string;
+  readonly encoding: Encoding;
+  readonly identity: FileIdentity;
+  /** Bytes that count; the file may be longer. */
+  readonly size: number;
+  readonly revision: Revision;
+  readonly #file: number;
+
+  /** @throws a system error when the file is not there; StorageFailedError when it is no regular file */
+  constructor({ path, encoding }: LogLocation, limit = Number.POSITIVE_INFINITY) {
+    this.path = path;
+    this.encoding = encoding;
+    this.#file = openSync(path, "r");
+    const stat = fstatSync(this.#file, { bigint: true });
+    if (!stat.isFile()) {
+      closeSync(this.#file);
+      throw new StorageFailedError("The log is not a regular file", {
+        place: { path },
+        hint: "Move it away; a session's log is a file.",
+      });
+    }
+    this.identity = identityOf(stat);
+    this.revision = formatRevision(stat);
+    this.size = Math.min(Number(stat.size), limit);
+  }
+
+  /** The bytes from `offset` on, at most `length`; fewer at the end. */
+  read(offset: number, length: number): Buffer {
+    const bytes = Buffer.allocUnsafe(Math.max(0, Math.min(length, this.size - offset)));
+    let filled = 0;
+    try {
+      while (filled < bytes.length) {
+        const count = readSync(this.#file, bytes, filled, bytes.length - filled, offset + filled);
+        if (count === 0) break;
+        filled += count;
+      }
+    } catch (error) {
+      throw toStorageError(error, "The log could not be read", { path: this.path, offset });
+    }
+    return bytes.subarray(0, filled);
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#file);
+  }
+}

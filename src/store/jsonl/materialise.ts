@@ -1,0 +1,117 @@
+import { closeSync, constants, existsSync, fstatSync, linkSync, openSync, rmdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import type { SessionRecord } from "../../session/records.ts";
+import type { Revision } from "../backend.ts";
+import { AlreadyExistsError, errorCode, toStorageError } from "../errors.ts";
+import { makeDirectory, syncDirectory } from "../paths.ts";
+import { type FileSystem, writeAll } from "./file-system.ts";
+import { draftName, type Encoding, logPath } from "./layout.ts";
+import { encodeLines } from "./lines.ts";
+import { OpenLog } from "./open-log.ts";
+import { formatRevision } from "./revision.ts";
+
+/** As little as a log's place hangs on: what a copy brings along is checked by whoever reads it. */
+const headerShape = z.looseObject({
+  cwd: z.string().optional(),
+  delegationDepth: z.unknown().optional(),
+});
+
+export interface NewLog {
+  readonly id: string;
+  /** The header line as it is to be stored. */
+  readonly headerText: string;
+  readonly encoding: Encoding;
+  readonly records: readonly SessionRecord[];
+}
+
+/**
+ * Makes a log of its header and its first batch: written and synced as a draft, then published under its name with a
+ * link, which never overwrites. Durable when it returns; when it throws nothing is left of it.
+ * @throws AlreadyExistsError, StorageFullError, StorageFailedError
+ */
+export function materialise(
+  root: string,
+  { id, headerText: given, encoding, records }: NewLog,
+  system: FileSystem,
+): { readonly log: OpenLog; readonly revision: Revision } {
+  const { text: headerText, cwd } = toStoredHeader(given);
+  const path = logPath(root, { id, ...(cwd === undefined ? {} : { cwd }) }, encoding);
+  const folder = dirname(path);
+  const draft = join(folder, draftName(crypto.randomUUID()));
+  const texts = records.map(({ text }) => text);
+  const bytes = Buffer.concat([
+    encodeLines([headerText], encoding, path),
+    encodeLines(texts, encoding, path),
+  ]);
+  let file: number | undefined;
+  let isPublished = false;
+  try {
+    makeDirectory(folder);
+    const { O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants;
+    file = openSync(draft, O_WRONLY | O_APPEND | O_CREAT | O_EXCL, 0o600);
+    writeAll(system, file, bytes, path);
+    system.fsync(file);
+    linkSync(draft, path);
+    isPublished = true;
+    rmSync(draft);
+    syncDirectory(folder);
+  } catch (error) {
+    if (file !== undefined) closeSync(file);
+    const isTaken = !isPublished && errorCode(error) === "EEXIST" && existsSync(path);
+    discard(isPublished ? [path, draft] : [draft], folder);
+    if (isTaken) throw new AlreadyExistsError(id);
+    throw toStorageError(error, "The log of the session could not be made", { path });
+  }
+  const last = records.at(-1);
+  const end = { size: bytes.length, next: last === undefined ? 0 : last.seq + last.count };
+  const revision = formatRevision(fstatSync(file, { bigint: true }));
+  return { log: new OpenLog({ path, encoding }, file, end, system), revision };
+}
+
+/** A log file says its delegation depth, also where it is 0. A header that says it, or is none, stays as it is. */
+function toStoredHeader(text: string): { readonly text: string; readonly cwd?: string } {
+  const parsed = headerShape.safeParse(tryJson(text)).data;
+  if (parsed === undefined) return { text };
+  const { cwd, agentPreset, ...rest } = parsed;
+  const place = cwd === undefined ? {} : { cwd };
+  if (parsed.delegationDepth !== undefined) return { text, ...place };
+  const { version, id, createdAt, parentSession, seedLength, origin, ...others } = rest;
+  const stored = {
+    version,
+    id,
+    createdAt,
+    cwd,
+    parentSession,
+    seedLength,
+    origin,
+    delegationDepth: 0,
+    agentPreset,
+  };
+  return { text: JSON.stringify({ ...stored, ...others }), ...place };
+}
+
+function tryJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Takes back what a failed attempt made. Folders stay when something else lies in them. */
+function discard(files: readonly string[], folder: string): void {
+  for (const file of files) rmSync(file, { force: true });
+  removeEmptyFolders(folder);
+}
+
+/** Removes a session's folder and its project's, as far as they are empty. */
+export function removeEmptyFolders(folder: string): void {
+  for (const path of [folder, dirname(folder)]) {
+    try {
+      rmdirSync(path);
+    } catch {
+      return; // something else lies in it
+    }
+  }
+}

@@ -1,0 +1,284 @@
+import { type BigIntStats, statSync } from "node:fs";
+import type { DecodedRecord } from "../../session/records.ts";
+import type {
+  Page,
+  PageRequest,
+  Revision,
+  SnapshotSummary,
+  StoredSession,
+  StoredSummary,
+} from "../backend.ts";
+import { ClosedError, errorCode, StorageFailedError, toStorageError } from "../errors.ts";
+import { findLog, type LogEntry } from "./directory.ts";
+import { readHead } from "./head.ts";
+import { listLogs } from "./listing.ts";
+import { isSameFile, LogFile } from "./log-file.ts";
+import { LogIndex } from "./log-index.ts";
+import { formatRevision } from "./revision.ts";
+import { type ScanStep, scanLog, type TornTail } from "./scan.ts";
+import { readSidecar, writeSidecar } from "./sidecar.ts";
+
+/** Records that are given out at once. */
+const PAGE_RECORDS = 256;
+/** Bytes of the file that are read before others get their turn. */
+const STRETCH = 512 * 1024;
+/** Indexes kept in memory. */
+const MAX_INDEXES = 256;
+/** Smaller logs are read whole in no time. */
+const LEAST_SIDECAR = 256 * 1024;
+
+/** The reading side of a session root. */
+export class JsonlReader implements Disposable {
+  readonly #root: string;
+  readonly #keepsSidecars: boolean;
+  readonly #paths = new Map<string, LogEntry>();
+  /** Bytes that are durable, of logs that a commit is on its way to, or that could not be cut back to them. */
+  readonly #limits = new Map<string, number>();
+  readonly #indexes = new Map<string, LogIndex>();
+  #closed = false;
+
+  /** @param keepsSidecars whether indexes may be kept in files beside the logs */
+  constructor(root: string, keepsSidecars: boolean) {
+    this.#root = root;
+    this.#keepsSidecars = keepsSidecars;
+  }
+
+  /** Readers see a session's log only up to its present end, until {@link release}: a commit is on its way. */
+  hold(id: string): void {
+    if (this.#limits.has(id)) return;
+    const stat = this.#stat(id);
+    this.#limits.set(id, stat === undefined ? 0 : Number(stat.size));
+  }
+
+  /** What the log holds now is durable; the newest unit begins where the log was held. */
+  release(
+    id: string,
+    size: number,
+    records: ReadonlyArray<{ readonly seq: number; readonly count: number }>,
+  ): void {
+    const held = this.#limits.get(id);
+    this.#limits.delete(id);
+    const index = this.#indexes.get(id);
+    const last = records.at(-1);
+    if (index !== undefined && index.end === held && index.next === records[0]?.seq && last !== undefined) {
+      index.add(size, last.seq + last.count);
+    }
+  }
+
+  /** The commit failed. Where the log could not be cut back to what is durable, readers still see no more than that. */
+  releaseFailed(id: string): void {
+    const size = Number(this.#stat(id)?.size ?? 0);
+    if (size <= (this.#limits.get(id) ?? 0)) this.#limits.delete(id);
+  }
+
+  /** Forgets what is known of a log that was cut or deleted. */
+  forget(id: string): void {
+    this.#paths.delete(id);
+    this.#indexes.delete(id);
+    this.#limits.delete(id);
+  }
+
+  /** Where the log of this session was found, if it was. */
+  pathOf(id: string): string | undefined {
+    return this.#paths.get(id)?.path;
+  }
+
+  readStored(id: string): StoredSession | undefined {
+    const entry = this.#find(id);
+    if (entry === undefined) return undefined;
+    using file = this.#open(id, entry);
+    if (file === undefined) return undefined;
+    const { headerText, bodyOffset } = readHead(file);
+    let torn: TornTail | undefined;
+    return {
+      headerText,
+      revision: file.revision,
+      pages: this.#pages(id, file, bodyOffset, (tail) => {
+        torn = tail;
+      }),
+      torn: () => torn,
+    };
+  }
+
+  readRevision(id: string): Revision | undefined {
+    if (this.#limits.get(id) === 0) return undefined;
+    const stat = this.#stat(id);
+    return stat === undefined ? undefined : formatRevision(stat);
+  }
+
+  async readSuffix(
+    id: string,
+    fromSeq: number,
+    limit: number,
+  ): Promise<readonly DecodedRecord[] | undefined> {
+    const entry = this.#find(id);
+    if (entry === undefined) return undefined;
+    using file = this.#open(id, entry);
+    if (file === undefined) return undefined;
+    const known = this.#indexes.get(id) ?? readSidecar(entry.path, file.identity, file.size);
+    const fits = known !== undefined && isSameFile(known.identity, file.identity) && known.end <= file.size;
+    const index = fits ? known : undefined;
+    const { records, isStale } = await this.#readFrom(id, file, index, fromSeq, limit);
+    if (!isStale) return records;
+    // Another log lies here than the one that the index was made from.
+    this.#indexes.delete(id);
+    return (await this.#readFrom(id, file, undefined, fromSeq, limit)).records;
+  }
+
+  list(request: PageRequest): Page<StoredSummary> {
+    this.#assertOpen();
+    return listLogs(this.#root, request);
+  }
+
+  listSnapshots(request: PageRequest): Page<SnapshotSummary> {
+    const { items, ...rest } = this.list(request);
+    return {
+      ...rest,
+      items: items.flatMap(({ id, location = "" }) => {
+        const stat = statSync(location, { bigint: true, throwIfNoEntry: false });
+        return stat === undefined ? [] : [{ id, revision: formatRevision(stat) }];
+      }),
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed = true;
+    if (!this.#keepsSidecars) return;
+    for (const [id, index] of this.#indexes) {
+      const path = this.#paths.get(id)?.path;
+      if (path !== undefined && index.end >= LEAST_SIDECAR) writeSidecar(path, index);
+    }
+  }
+
+  async *#pages(
+    id: string,
+    { path, encoding, identity, size }: LogFile,
+    bodyOffset: number,
+    onTorn: (tail: TornTail) => void,
+  ): AsyncGenerator<readonly DecodedRecord[]> {
+    this.#assertOpen();
+    using file = new LogFile({ path, encoding }, size);
+    if (!isSameFile(file.identity, identity) || file.size < size) {
+      throw new StorageFailedError("The log was replaced while it was read", {
+        place: { path, sessionId: id },
+      });
+    }
+    const index = new LogIndex(identity, bodyOffset);
+    let page: DecodedRecord[] = [];
+    let breather = bodyOffset + STRETCH;
+    try {
+      for (const step of scanLog(file, id, { offset: bodyOffset, next: 0, frame: 2 })) {
+        for (const record of step.records) page.push(record);
+        if (step.kind === "torn") onTorn(step.tail);
+        else {
+          addStep(index, step);
+          if (step.end >= breather) {
+            breather = step.end + STRETCH;
+            await breathe();
+          }
+        }
+        if (page.length < PAGE_RECORDS) continue;
+        yield page;
+        page = [];
+      }
+    } catch (error) {
+      if (page.length > 0) yield page;
+      throw error;
+    }
+    this.#keep(id, index);
+    if (page.length > 0) yield page;
+  }
+
+  async #readFrom(
+    id: string,
+    file: LogFile,
+    known: LogIndex | undefined,
+    fromSeq: number,
+    limit: number,
+  ): Promise<{ readonly records: readonly DecodedRecord[]; readonly isStale: boolean }> {
+    const index = known ?? new LogIndex(file.identity, readHead(file).bodyOffset);
+    // Units behind the indexed part are taken into the index on the way.
+    const { offset, seq } =
+      fromSeq >= index.next ? { offset: index.end, seq: index.next } : index.find(fromSeq);
+    const records: DecodedRecord[] = [];
+    if (limit <= 0) return { records, isStale: false };
+    let isFirst = true;
+    let breather = offset + STRETCH;
+    try {
+      for (const step of scanLog(file, id, { offset, next: seq })) {
+        // A point that leads nowhere looks like the beginning of a torn tail.
+        if (isFirst && known !== undefined && step.kind === "torn") return { records: [], isStale: true };
+        isFirst = false;
+        if (step.kind === "records" && step.offset === index.end) addStep(index, step);
+        for (const decoded of step.records) {
+          if (decoded.record.seq + decoded.record.count > fromSeq && records.length < limit)
+            records.push(decoded);
+        }
+        if (records.length >= limit) break;
+        if (step.kind === "records" && step.end >= breather) {
+          breather = step.end + STRETCH;
+          await breathe();
+        }
+      }
+    } catch (error) {
+      if (known !== undefined && isFirst) return { records: [], isStale: true };
+      throw error;
+    }
+    this.#keep(id, index);
+    return { records, isStale: false };
+  }
+
+  #keep(id: string, index: LogIndex): void {
+    this.#indexes.delete(id);
+    for (const oldest of this.#indexes.keys()) {
+      if (this.#indexes.size < MAX_INDEXES) break;
+      this.#indexes.delete(oldest);
+    }
+    this.#indexes.set(id, index);
+  }
+
+  #find(id: string): LogEntry | undefined {
+    this.#assertOpen();
+    if (this.#limits.get(id) === 0) return undefined;
+    const known = this.#paths.get(id);
+    if (known !== undefined) return known;
+    const entry = findLog(this.#root, id);
+    if (entry !== undefined) this.#paths.set(id, entry);
+    return entry;
+  }
+
+  #open(id: string, entry: LogEntry): LogFile | undefined {
+    try {
+      return new LogFile(entry, this.#limits.get(id));
+    } catch (error) {
+      this.#paths.delete(id);
+      if (errorCode(error) !== "ENOENT") {
+        throw toStorageError(error, "The log could not be opened", { path: entry.path, sessionId: id });
+      }
+      const moved = this.#find(id);
+      return moved === undefined ? undefined : new LogFile(moved, this.#limits.get(id));
+    }
+  }
+
+  #stat(id: string): BigIntStats | undefined {
+    const entry = this.#find(id);
+    if (entry === undefined) return undefined;
+    const stat = statSync(entry.path, { bigint: true, throwIfNoEntry: false });
+    if (stat === undefined) this.#paths.delete(id);
+    return stat;
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new ClosedError();
+  }
+}
+
+function addStep(index: LogIndex, step: Extract<ScanStep, { kind: "records" }>): void {
+  const last = step.records.at(-1)?.record;
+  index.add(step.end, last === undefined ? index.next : last.seq + last.count);
+}
+
+/** Lets timers, requests and signals have their turn in the middle of a long log. */
+function breathe(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,58 @@
+import { Decompress } from "fzstd";
+import type { Place } from "../../session/errors.ts";
+import { MAX_FRAME_BYTES } from "./frame-codec.ts";
+import { type DecodedLines, decodeLines } from "./lines.ts";
+import type { LogFile } from "./log-file.ts";
+import type { Break } from "./units.ts";
+
+/** Zeros in a row that no writer's block ends with: what a power cut leaves where bytes never reached the disk. */
+const ZERO_RUN = 8;
+const NEWLINE = 0x0a;
+const PIECE = 64 * 1024;
+
+/** The whole lines that the beginning of a frame yields which the end of the file cuts off. */
+export function salvageLines(
+  file: LogFile,
+  { offset, blocksEnd }: Break,
+  next: number,
+  place: Place,
+): DecodedLines {
+  const content = unfold(readBlocks(file, offset, blocksEnd));
+  const whole = content.subarray(0, content.lastIndexOf(NEWLINE) + 1);
+  const { records, next: after } = decodeLines(whole, next, place);
+  // A line that does not decode ends what can be trusted; there is no checksum to go by.
+  return { records, next: after };
+}
+
+/** The stored blocks; none when zeros reach into them, since then it is unknown what else never reached the disk. */
+function readBlocks(file: LogFile, offset: number, end: number): Buffer {
+  const bytes = file.read(offset, end - offset);
+  const rest = file.read(end, file.size - end);
+  const zeros = trailingZeros(rest);
+  const isZeroed = zeros >= ZERO_RUN || (zeros === rest.length && zeros + trailingZeros(bytes) >= ZERO_RUN);
+  return isZeroed ? bytes.subarray(0, 0) : bytes;
+}
+
+function trailingZeros(bytes: Buffer): number {
+  let count = 0;
+  while (count < bytes.length && bytes[bytes.length - 1 - count] === 0) count += 1;
+  return count;
+}
+
+/** What the blocks hold. Unlike the strict decoder this one takes a frame without its end. */
+function unfold(bytes: Buffer): Buffer {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  const stream = new Decompress((part) => {
+    parts.push(part.slice());
+    size += part.length;
+  });
+  try {
+    for (let at = 0; at < bytes.length && size <= MAX_FRAME_BYTES; at += PIECE) {
+      stream.push(bytes.subarray(at, at + PIECE));
+    }
+  } catch {
+    // Damaged blocks: what came before them is still worth a look, line by line.
+  }
+  return Buffer.concat(parts);
+}

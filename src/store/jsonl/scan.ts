@@ -1,0 +1,91 @@
+import type { Place } from "../../session/errors.ts";
+import type { DecodedRecord, SessionRecord } from "../../session/records.ts";
+import { CorruptError, type HoldfastError } from "../errors.ts";
+import { decodeLines, isWholeRecord } from "./lines.ts";
+import type { LogFile } from "./log-file.ts";
+import { salvageLines } from "./salvage.ts";
+import { isTornTail } from "./tail.ts";
+import { type Break, unitsOf } from "./units.ts";
+
+/** A tail that was never fully written: what repair cuts off, and what it writes again. Crosses to the storage thread. */
+export interface TornTail {
+  /** Where it begins. */
+  readonly offset: number;
+  /** Size of the file that it was seen in. */
+  readonly size: number;
+  /** Records of whole lines that it still yields. */
+  readonly recovered: readonly SessionRecord[];
+}
+
+/** One unit's records, or what the log ends with. */
+export type ScanStep =
+  | {
+      readonly kind: "records";
+      readonly offset: number;
+      readonly end: number;
+      readonly records: readonly DecodedRecord[];
+    }
+  | { readonly kind: "torn"; readonly tail: TornTail; readonly records: readonly DecodedRecord[] };
+
+/** Where a scan begins: at a unit of which the first event has the seq `next`. */
+export interface ScanStart {
+  readonly offset: number;
+  readonly next: number;
+  /** Number of the frame, from 1; unknown where the scan began in the middle. */
+  readonly frame?: number;
+}
+
+/**
+ * Reads the events of a log in order. A torn tail is the last step.
+ * @throws CorruptError at damage, after all that precedes it
+ */
+export function* scanLog(file: LogFile, sessionId: string, start: ScanStart): Generator<ScanStep> {
+  let { next } = start;
+  let frame = start.frame;
+  for (const unit of unitsOf(file, start.offset)) {
+    const { offset } = unit;
+    const place: Place = {
+      path: file.path,
+      sessionId,
+      offset,
+      ...(frame === undefined || file.encoding === "none" ? {} : { row: frame }),
+    };
+    if (unit.kind === "break") {
+      yield endOf(file, unit, next, place);
+      return;
+    }
+    const { records, next: after, fault } = decodeLines(unit.content, next, place);
+    if (records.length > 0 || fault === undefined) {
+      yield { kind: "records", offset, end: unit.end, records };
+    }
+    if (fault !== undefined) {
+      const line = unit.content.subarray(fault.start);
+      yield faultIn(file, offset + fault.start, fault.error, isWholeRecord(line, after));
+      return;
+    }
+    next = after;
+    if (frame !== undefined) frame += 1;
+  }
+}
+
+/** A line that is no event, or not the next one. What is whole, by its checksum or its shape, was written like that. */
+function faultIn(file: LogFile, offset: number, error: HoldfastError, isWhole: boolean): ScanStep {
+  if (file.encoding === "zstd" || isWhole || !isTornTail(file, offset)) throw error;
+  return { kind: "torn", tail: { offset, size: file.size, recovered: [] }, records: [] };
+}
+
+function endOf(file: LogFile, found: Break, next: number, place: Place): ScanStep {
+  const { offset } = found;
+  if (!isTornTail(file, offset)) throw damaged(found, next, place);
+  const { records } = found.blocksEnd > offset ? salvageLines(file, found, next, place) : { records: [] };
+  const recovered = records.map(({ record }) => record);
+  return { kind: "torn", tail: { offset, size: file.size, recovered }, records };
+}
+
+function damaged({ found }: Break, seq: number, place: Place): CorruptError {
+  return new CorruptError("The log is damaged, and goes on after the damage", {
+    expected: "a whole frame with a matching checksum",
+    found,
+    place: { ...place, seq },
+  });
+}

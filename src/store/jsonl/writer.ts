@@ -1,0 +1,180 @@
+import { rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { z } from "zod";
+import type { AppendBatch, AppendOutcome, Repair, Revision } from "../backend.ts";
+import {
+  AlreadyExistsError,
+  ClosedError,
+  NotFoundError,
+  SequenceConflictError,
+  StorageFailedError,
+  toStorageError,
+} from "../errors.ts";
+import { syncDirectory } from "../paths.ts";
+import type { BackendWriter } from "../writer.ts";
+import { findLog } from "./directory.ts";
+import { type FileSystem, SYSTEM } from "./file-system.ts";
+import type { Encoding } from "./layout.ts";
+import { findEnd } from "./log-end.ts";
+import type { LogLocation } from "./log-file.ts";
+import { materialise, removeEmptyFolders } from "./materialise.ts";
+import { OpenLog, openForAppend } from "./open-log.ts";
+import { repairTail } from "./repair.ts";
+import type { TornTail } from "./scan.ts";
+import { removeSidecar } from "./sidecar.ts";
+
+/** Logs that are kept open between appends. */
+const MAX_OPEN = 128;
+
+/** The writing side of a session root: one file a session, a sync with every batch. The caller holds the lock. */
+export class JsonlWriter implements BackendWriter {
+  readonly #root: string;
+  readonly #encoding: Encoding;
+  readonly #system: FileSystem;
+  readonly #logs = new Map<string, OpenLog>();
+  #closed = false;
+
+  /** @param encoding of logs that are made; a log that is there keeps its own */
+  constructor(root: string, encoding: Encoding, system: FileSystem = SYSTEM) {
+    this.#root = root;
+    this.#encoding = encoding;
+    this.#system = system;
+  }
+
+  appendBatch(batches: readonly AppendBatch[]): readonly AppendOutcome[] {
+    this.#assertOpen();
+    return batches.map((batch) => {
+      try {
+        return { ok: true, revision: this.#append(batch) };
+      } catch (error) {
+        return {
+          ok: false,
+          error: toStorageError(error, "The append could not be saved", { path: this.#root }),
+        };
+      }
+    });
+  }
+
+  commitRepair(id: string, repair: Repair): Revision {
+    this.#assertOpen();
+    const torn = asTornTail(repair.torn);
+    if (torn === undefined) return this.#append({ id, ...repair });
+    const location = this.#locate(id);
+    this.#forget(id);
+    if (statSync(location.path).size !== torn.size) {
+      throw new StorageFailedError("The log changed after it was read", {
+        place: { path: location.path, sessionId: id },
+        hint: "Another program writes to it. Stop that one, and open the session again.",
+      });
+    }
+    const { next } = findEnd(location, id, torn.offset);
+    const { log, revision } = repairTail(location, id, torn, next, repair, this.#system);
+    this.#keep(id, log);
+    return revision ?? log.revision;
+  }
+
+  delete(id: string): boolean {
+    this.#assertOpen();
+    const log = findLog(this.#root, id);
+    if (log === undefined) return false;
+    this.#forget(id);
+    const folder = dirname(log.path);
+    try {
+      rmSync(log.path);
+      removeSidecar(log.path);
+      syncDirectory(folder);
+    } catch (error) {
+      throw toStorageError(error, "The session could not be deleted", { path: log.path, sessionId: id });
+    }
+    removeEmptyFolders(folder);
+    return true;
+  }
+
+  checkWritable(): void {
+    this.#assertOpen();
+    try {
+      if (!statSync(this.#root).isDirectory()) throw new StorageFailedError("The session root is no folder");
+    } catch (error) {
+      throw toStorageError(error, "The session root is gone", { path: this.#root });
+    }
+    for (const log of this.#logs.values()) {
+      if (log.broken !== undefined) throw log.broken;
+      log.assertInPlace();
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const log of this.#logs.values()) log[Symbol.dispose]();
+    this.#logs.clear();
+  }
+
+  #append({ id, header, expectedSeq, records }: AppendBatch): Revision {
+    if (header !== undefined) return this.#create(id, header, expectedSeq, records);
+    const log = this.#open(id);
+    if (log.end.next !== expectedSeq) throw new SequenceConflictError(id, expectedSeq, log.end.next);
+    return log.append(records);
+  }
+
+  #create(id: string, headerText: string, expectedSeq: number, records: AppendBatch["records"]): Revision {
+    if (findLog(this.#root, id) !== undefined) throw new AlreadyExistsError(id);
+    if (expectedSeq !== 0) throw new SequenceConflictError(id, expectedSeq, 0);
+    const made = { id, headerText, encoding: this.#encoding, records };
+    const { log, revision } = materialise(this.#root, made, this.#system);
+    this.#keep(id, log);
+    return revision;
+  }
+
+  /** The log of a session, open for appending and as it was left. */
+  #open(id: string): OpenLog {
+    const known = this.#logs.get(id);
+    if (known !== undefined) {
+      if (known.broken !== undefined) throw known.broken;
+      if (known.isCurrent()) return known;
+      this.#forget(id);
+    }
+    const location = this.#locate(id);
+    const end = findEnd(location, id);
+    const log = new OpenLog(location, openForAppend(location.path), end, this.#system);
+    this.#keep(id, log);
+    return log;
+  }
+
+  #locate(id: string): LogLocation {
+    const log = findLog(this.#root, id);
+    if (log === undefined) throw new NotFoundError(id, this.#root);
+    return log;
+  }
+
+  #keep(id: string, log: OpenLog): void {
+    for (const [oldest, { broken }] of this.#logs) {
+      if (this.#logs.size < MAX_OPEN) break;
+      // A broken one must be remembered as broken.
+      if (broken === undefined) this.#forget(oldest);
+    }
+    this.#logs.set(id, log);
+  }
+
+  #forget(id: string): void {
+    this.#logs.get(id)?.[Symbol.dispose]();
+    this.#logs.delete(id);
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new ClosedError();
+  }
+}
+
+/** What the reading side of this backend found, back from the coordinator and across the thread boundary. */
+function asTornTail(torn: unknown): TornTail | undefined {
+  if (torn === undefined) return undefined;
+  const natural = z.number().int().nonnegative();
+  const record = z.object({
+    seq: natural,
+    count: natural,
+    type: z.string(),
+    time: z.number(),
+    text: z.string(),
+  });
+  return z.object({ offset: natural, size: natural, recovered: z.array(record) }).parse(torn);
+}
