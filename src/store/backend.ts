@@ -68,6 +68,7 @@ export interface SessionProblem {
 /** A session in a listing; its body was not read for it. */
 export interface StoredSummary {
   readonly id: string;
+  /** Empty where it cannot be trusted. */
   readonly headerText: string;
   /** File of the session, where each session has one. */
   readonly location?: string;

@@ -45,8 +45,7 @@ export function eventsFrom(
 /** A session as a listing shows it: with its header, or with the reason why there is none. */
 export function summarise({ id, headerText, location, problem }: StoredSummary): SessionSummary {
   const known = { id, ...(location === undefined ? {} : { location }) };
-  // A header whose bytes changed may say anything.
-  const { header, fault } = problem?.state === "corrupt" ? {} : tryHeader(id, headerText);
+  const { header, fault } = tryHeader(id, headerText);
   const found = problem ?? fault;
   return {
     ...known,

@@ -1,4 +1,4 @@
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import type { DecodedRecord } from "../../session/records.ts";
 import type {
   Page,
@@ -9,6 +9,7 @@ import type {
   StoredSummary,
 } from "../backend.ts";
 import { ClosedError, CorruptError, toStorageError } from "../errors.ts";
+import { PlainAccess, type ReadAccess } from "./access.ts";
 import { formatRevision, headerChecksum, MAX_EVENTS, sessionKey } from "./keys.ts";
 import {
   decodeRow,
@@ -24,8 +25,6 @@ import selectPage from "./sql/select-page.sql" with { type: "text" };
 import selectRecordStart from "./sql/select-record-start.sql" with { type: "text" };
 import selectSession from "./sql/select-session.sql" with { type: "text" };
 import selectTail from "./sql/select-tail.sql" with { type: "text" };
-import setBusyTimeout from "./sql/set-busy-timeout.sql" with { type: "text" };
-import setCacheSize from "./sql/set-cache-size.sql" with { type: "text" };
 
 /** Rows read at once; a page is decoded before the next is read. */
 const PAGE_ROWS = 256;
@@ -34,15 +33,14 @@ const DEFAULT_LIMIT = 100;
 
 /** The reading side of a SQLite store: its own read-only connection, which a commit under way never blocks. */
 export class SqliteReader implements Disposable {
-  readonly #database: Database;
   readonly #path: string;
+  readonly #access: ReadAccess;
   #closed = false;
 
-  constructor(path: string) {
+  /** `open` makes the connection; an ordinary one when absent. */
+  constructor(path: string, open: (path: string) => ReadAccess = (file) => new PlainAccess(file)) {
     this.#path = path;
-    this.#database = this.#guard(() => new Database(path, { readonly: true, strict: true }));
-    this.#database.run(setBusyTimeout);
-    this.#database.run(setCacheSize);
+    this.#access = this.#typed(() => open(path));
   }
 
   readStored(id: string): StoredSession | undefined {
@@ -72,7 +70,7 @@ export class SqliteReader implements Disposable {
   }
 
   list(request: PageRequest): Page<StoredSummary> {
-    return this.#list(request, (row) => ({ ...describeSession(row), headerText: row.header }));
+    return this.#list(request, describeSession);
   }
 
   listSnapshots(request: PageRequest): Page<SnapshotSummary> {
@@ -81,7 +79,7 @@ export class SqliteReader implements Disposable {
 
   [Symbol.dispose](): void {
     this.#closed = true;
-    this.#database.close();
+    this.#access[Symbol.dispose]();
   }
 
   #session(id: string): SessionRow | undefined {
@@ -126,14 +124,14 @@ export class SqliteReader implements Disposable {
   }
 
   #rows(session: number, from: number, limit: number): RecordRow[] {
-    const rows = this.#guard(() => this.#database.query(selectPage).all({ session, from, limit }));
+    const rows = this.#read((database) => database.query(selectPage).all({ session, from, limit }));
     if (rows.every(isRecordRow)) return rows;
     throw this.#otherShape();
   }
 
   #list<T>({ limit = DEFAULT_LIMIT, cursor }: PageRequest, map: (row: SessionRow) => T): Page<T> {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
-    const rows = this.#guard(() => this.#database.query(listSessions).all({ before, limit: limit + 1 }));
+    const rows = this.#read((database) => database.query(listSessions).all({ before, limit: limit + 1 }));
     if (!rows.every(isSessionRow)) throw this.#otherShape();
     const page = rows.slice(0, limit);
     const last = page.at(-1);
@@ -144,7 +142,7 @@ export class SqliteReader implements Disposable {
   }
 
   #get(sql: string, parameters: Record<string, string | number>): unknown {
-    return this.#guard(() => this.#database.query(sql).get(parameters)) ?? undefined;
+    return this.#read((database) => database.query(sql).get(parameters)) ?? undefined;
   }
 
   #otherShape(): CorruptError {
@@ -155,8 +153,12 @@ export class SqliteReader implements Disposable {
     });
   }
 
-  #guard<T>(task: () => T): T {
+  #read<T>(task: (database: Database) => T): T {
     if (this.#closed) throw new ClosedError();
+    return this.#typed(() => this.#access.read(task));
+  }
+
+  #typed<T>(task: () => T): T {
     try {
       return task();
     } catch (error) {

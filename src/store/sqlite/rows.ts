@@ -1,7 +1,7 @@
 import type { Place } from "../../session/errors.ts";
 import { type DecodedRecord, decodeRecord, type SessionRecord } from "../../session/records.ts";
 import { clip } from "../../session/text.ts";
-import type { SessionProblem } from "../backend.ts";
+import type { StoredSummary } from "../backend.ts";
 import { CorruptError } from "../errors.ts";
 import { headerChecksum, recordChecksum, sessionIdOf } from "./keys.ts";
 import { expandRanges, joinSources, parseRanges, type Ranges } from "./sources.ts";
@@ -61,10 +61,11 @@ export function isTailRow(row: unknown): row is TailRow {
 }
 
 /** What a listing shows of a row: its id, and why the row cannot be trusted, if so. */
-export function describeSession(row: SessionRow): { id: string; problem?: SessionProblem } {
-  if (headerChecksum(row.key, row.header) === row.checksum) return { id: sessionIdOf(row.key) };
+export function describeSession(row: SessionRow): StoredSummary {
+  const isSound = headerChecksum(row.key, row.header) === row.checksum;
+  if (isSound) return { id: sessionIdOf(row.key), headerText: row.header };
   const reason = "The checksum of the session header does not match";
-  return { id: row.key, problem: { state: "corrupt", reason } };
+  return { id: row.key, headerText: "", problem: { state: "corrupt", reason } };
 }
 
 /** Checks a row against its checksum and its body against the columns. @throws CorruptError with the row's place. */
