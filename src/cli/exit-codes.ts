@@ -1,5 +1,6 @@
 import { HoldfastError } from "../session/errors.ts";
 import { STORE_ERROR_TABLE } from "../store/errors.ts";
+import { printable } from "./printable.ts";
 
 /** Exit codes of every command. Source: docs/cli.md. */
 export const EXIT = {
@@ -33,7 +34,8 @@ export function exitCodeFor(code: string): number {
 /** Writes an error to stderr as a person should read it, and returns the exit code. */
 export function reportError(error: unknown): number {
   if (error instanceof HoldfastError) {
-    process.stderr.write(`holdfast: ${error.explain()}\n`);
+    // Ids and types of a foreign log stand in it as they are.
+    process.stderr.write(`holdfast: ${printable(error.explain())}\n`);
     return exitCodeFor(error.code);
   }
   const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);

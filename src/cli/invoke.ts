@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { UsageError } from "../host/config.ts";
+import { UsageError } from "../host/usage.ts";
 import { HoldfastError } from "../session/errors.ts";
 import { EXIT, exitCodeFor } from "./exit-codes.ts";
 

@@ -1,7 +1,8 @@
 import { Command, CommanderError, Option } from "@commander-js/extra-typings";
-import type { RawOptions } from "../host/config.ts";
 import { versionInfo } from "../host/version.ts";
 import { EXIT } from "./exit-codes.ts";
+import { flag, rawOptions } from "./options.ts";
+import { addSessions } from "./sessions/program.ts";
 
 /** Runs the command that `args` name and returns the exit code. Each command's module is loaded when it is called. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -17,6 +18,7 @@ export async function run(args: readonly string[]): Promise<number> {
   };
   addServe(program, finish);
   addInvoke(program, finish);
+  addSessions(program, finish);
   try {
     await program.parseAsync(args, { from: "user" });
     return code;
@@ -31,7 +33,9 @@ function addServe(program: Command, finish: (code: number) => void): void {
   const command = program
     .command("serve")
     .description("run an agent on one session and serve it over HTTP")
-    .addOption(flag("--session-db <path>", "SQLite file that keeps the sessions; memory only when absent"))
+    .addOption(flag("--session-db <path>", "SQLite file that keeps the sessions"))
+    .addOption(flag("--session-dir <root>", "folder of session logs that keeps the sessions"))
+    .addOption(flag("--jsonl-encoding <name>", "how new session logs are written: zstd or none"))
     .addOption(flag("--session-id <id>", "session to create or go on with (default: default)"))
     .addOption(flag("--host <address>", "address to listen on (default: 127.0.0.1)"))
     .addOption(flag("--port <number>", "port to listen on; 0 picks one (default: 8765)"))
@@ -53,6 +57,7 @@ function addServe(program: Command, finish: (code: number) => void): void {
     .addHelpText(
       "after",
       `
+Without --session-db and --session-dir the session lives in memory and ends with the process.
 Each flag can be given as a variable too: --session-db as HOLDFAST_SESSION_DB, and so on. Flags win.
 HOLDFAST_TOKEN holds the token that HTTP clients must send; beyond 127.0.0.1 there must be one.
 
@@ -62,15 +67,8 @@ Examples:
     --base-url https://api.deepseek.com/v1 --model deepseek-chat --api-key-env DEEPSEEK_API_KEY`,
     );
   command.action(async (options) => {
-    const raw: RawOptions = Object.fromEntries(
-      Object.entries(options).map(([name, value]) => {
-        const option = command.options.find((candidate) => candidate.attributeName() === name);
-        const fromVariable = command.getOptionValueSourceWithGlobals(name) === "env";
-        return [name, { value, source: (fromVariable ? option?.envVar : option?.long) ?? name }];
-      }),
-    );
     const { serve } = await import("./serve.ts");
-    finish(await serve(raw));
+    finish(await serve(rawOptions(command, options)));
   });
 }
 
@@ -90,11 +88,4 @@ function addInvoke(program: Command, finish: (code: number) => void): void {
       const { invoke } = await import("./invoke.ts");
       finish(await invoke(text, options));
     });
-}
-
-/** An option that can come from its variable: `--session-db` from HOLDFAST_SESSION_DB. */
-function flag<const Flags extends string>(flags: Flags, description: string): Option<Flags> {
-  const option = new Option(flags, description);
-  const name = option.attributeName().replace(/[A-Z]/g, (letter) => `_${letter}`);
-  return option.env(`HOLDFAST_${name.toUpperCase()}`);
 }

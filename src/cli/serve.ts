@@ -1,7 +1,8 @@
 import { getLogger } from "@logtape/logtape";
 import { z } from "zod";
-import { parseConfig, type RawOptions } from "../host/config.ts";
+import { parseConfig } from "../host/config.ts";
 import { startHost } from "../host/host.ts";
+import type { RawOptions } from "../host/usage.ts";
 import { EXIT } from "./exit-codes.ts";
 import { configureLogging } from "./logging.ts";
 
@@ -27,7 +28,7 @@ export async function serve(options: RawOptions): Promise<number> {
     });
   }
   const host = await startHost(config, { clock: Date.now, newId: () => crypto.randomUUID() });
-  if (config.sessionDb === undefined) {
+  if (config.sessionDb === undefined && config.sessionDir === undefined) {
     log.warning("The session is in memory only and ends with this process; --session-db PATH keeps it");
   } else log.info("Session {location}", { location: host.location });
   process.stdout.write(`${host.url}\n`);

@@ -1,15 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { z } from "zod";
-import { HoldfastError } from "../session/errors.ts";
-
-/** A flag or variable that cannot be used. The program has done nothing yet. */
-export class UsageError extends HoldfastError {
-  readonly code = "usage";
-
-  constructor(message: string, hint = "`holdfast serve --help` lists the flags.") {
-    super(message, { hint });
-  }
-}
+import { isGiven, withOneStore } from "./store-options.ts";
+import { type RawOptions, UsageError } from "./usage.ts";
 
 /** Not `z.coerce.number()` alone, for which an empty text is 0. */
 const number = z
@@ -29,6 +21,8 @@ const text = z.string().min(1, { error: "it is empty" });
 /** The options of `serve`, by the name of their flag in camel case. Durations are in seconds unless said otherwise. */
 const optionsSchema = z.object({
   sessionDb: text.optional(),
+  sessionDir: text.optional(),
+  jsonlEncoding: z.enum(["zstd", "none"], { error: "it must be zstd or none" }).optional(),
   sessionId: text.default("default"),
   host: text.default("127.0.0.1"),
   port: wholeNumber(0, 65_535).default(8765),
@@ -50,13 +44,14 @@ const optionsSchema = z.object({
   tokenFile: text.optional(),
 });
 
-/** Raw values by option name, and where each came from: a flag or a variable. */
-export type RawOptions = Readonly<Record<string, { readonly value: unknown; readonly source: string }>>;
-
 /** What a Host runs with. Durations are in milliseconds. */
 export interface HostConfig {
-  /** SQLite file; memory when absent. */
+  /** SQLite file. At most one of this and `sessionDir` is set; memory when neither is. */
   readonly sessionDb?: string;
+  /** Root folder of session logs. */
+  readonly sessionDir?: string;
+  /** How new session logs are written; as those that are there when absent, or else as `zstd`. */
+  readonly jsonlEncoding?: "zstd" | "none";
   readonly sessionId: string;
   readonly host: string;
   /** 0 lets the system pick one. */
@@ -87,10 +82,8 @@ export function isLoopback(host: string): boolean {
  * @throws UsageError naming the flag or variable
  */
 export function parseConfig(raw: RawOptions, env: Readonly<Record<string, string | undefined>>): HostConfig {
-  // An empty variable counts as none, as it does for most programs; an empty flag is a mistake.
-  const isGiven = ({ value, source }: RawOptions[string]) =>
-    value !== undefined && !(value === "" && source.startsWith("HOLDFAST_"));
-  const given = Object.entries(raw).filter(([, option]) => isGiven(option));
+  // An empty flag is a mistake, unlike an empty variable.
+  const given = Object.entries(withOneStore(raw)).filter(([, option]) => isGiven(option));
   const result = optionsSchema.safeParse(Object.fromEntries(given.map(([name, { value }]) => [name, value])));
   if (!result.success) {
     const issue = result.error.issues[0];
@@ -101,7 +94,16 @@ export function parseConfig(raw: RawOptions, env: Readonly<Record<string, string
     );
   }
   const options = result.data;
-  const { sessionDb, baseUrl, systemPromptFile, requestTimeout, chunkWindow, drainTimeout } = options;
+  const {
+    sessionDb,
+    sessionDir,
+    jsonlEncoding,
+    baseUrl,
+    systemPromptFile,
+    requestTimeout,
+    chunkWindow,
+    drainTimeout,
+  } = options;
   const { sessionId, host, port, provider, maxSteps, workspace } = options;
   const apiKey = readApiKey(options.apiKeyEnv, env);
   const token = readToken(options.tokenFile, env);
@@ -123,6 +125,8 @@ export function parseConfig(raw: RawOptions, env: Readonly<Record<string, string
     chunkWindowMs: chunkWindow,
     drainTimeoutMs: drainTimeout,
     ...(sessionDb === undefined ? {} : { sessionDb }),
+    ...(sessionDir === undefined ? {} : { sessionDir }),
+    ...(jsonlEncoding === undefined ? {} : { jsonlEncoding }),
     ...(provider === "demo" ? {} : { baseUrl: required(baseUrl, "--base-url", provider) }),
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(token === undefined ? {} : { token }),

@@ -12,9 +12,9 @@ import { createApp } from "../routes/app.ts";
 import { formatPlace, HoldfastError } from "../session/errors.ts";
 import { NotFoundError } from "../store/errors.ts";
 import { openMemory } from "../store/memory/index.ts";
+import { openStore, storePaths } from "../store/open-store.ts";
 import type { SessionPersistence } from "../store/persistence.ts";
-import { storeFiles } from "../store/sqlite/files.ts";
-import { openSqlite } from "../store/sqlite/index.ts";
+import type { StoreName } from "../store/store-name.ts";
 import { type HostConfig, isLoopback } from "./config.ts";
 import { listen, withDeadline } from "./listener.ts";
 import { versionInfo } from "./version.ts";
@@ -50,7 +50,7 @@ export interface Host extends AsyncDisposable {
  */
 export async function startHost(config: HostConfig, dependencies: HostDependencies): Promise<Host> {
   await using resources = new AsyncDisposableStack();
-  const persistence = resources.use(await (dependencies.openStore ?? openStore(dependencies))(config));
+  const persistence = resources.use(await (dependencies.openStore ?? openConfigured(dependencies))(config));
   const providers = new ProviderRegistry();
   const defaultRoute = { provider: config.provider, model: config.model };
   providers.register(defaultRoute, await createProvider(config));
@@ -88,11 +88,18 @@ export async function startHost(config: HostConfig, dependencies: HostDependenci
   };
 }
 
-function openStore({ clock }: HostDependencies): (config: HostConfig) => Promise<SessionPersistence> {
-  return async ({ sessionDb, chunkWindowMs }) => {
-    const options = { clock, chunkWindowMs };
-    return sessionDb === undefined ? openMemory(options) : openSqlite({ ...options, path: sessionDb });
+function openConfigured({ clock }: HostDependencies): (config: HostConfig) => Promise<SessionPersistence> {
+  return async (config) => {
+    const { chunkWindowMs, jsonlEncoding: encoding } = config;
+    const name = storeOf(config);
+    if (name === undefined) return openMemory({ clock, chunkWindowMs });
+    return openStore(name, { clock, chunkWindowMs, ...(encoding === undefined ? {} : { encoding }) });
   };
+}
+
+function storeOf({ sessionDb, sessionDir }: HostConfig): StoreName | undefined {
+  if (sessionDb !== undefined) return { kind: "sqlite", path: sessionDb };
+  return sessionDir === undefined ? undefined : { kind: "jsonl", path: sessionDir };
 }
 
 /** The session that this Host serves: resumed if it is stored, else new. */
@@ -103,8 +110,9 @@ async function openAgent(
 ): Promise<Agent> {
   const tools = new ToolRegistry();
   const cwd = resolve(config.workspace);
-  const files = config.sessionDb === undefined ? [] : storeFiles(config.sessionDb);
-  for (const tool of [...workspaceTools(cwd, () => files), ...extraTools]) tools.register(tool);
+  const store = storeOf(config);
+  const own = store === undefined ? [] : storePaths(store);
+  for (const tool of [...workspaceTools(cwd, () => own), ...extraTools]) tools.register(tool);
   const { systemPrompt: system, maxSteps, sessionId } = config;
   const agents = new Agents(
     persistence,

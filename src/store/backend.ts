@@ -21,6 +21,8 @@ export interface StoredSession {
   readonly pages: AsyncIterable<readonly DecodedRecord[]>;
   /** Known once `pages` is exhausted. */
   torn(): TornMarker | undefined;
+  /** A record of `pages` as it may be kept for long: where a log is large, without its text, which is read again. */
+  keep?(record: SessionRecord): SessionRecord;
 }
 
 /** One durable append to one session. The records are contiguous and start at `expectedSeq`. */

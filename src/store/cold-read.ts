@@ -48,7 +48,7 @@ export async function readCold(
     for (const decoded of page) {
       foldRecord(id, projections, decoded);
       const { record } = decoded;
-      records.push(record);
+      records.push(stored.keep?.(record) ?? record);
       if (decoded.unknownType && !unknown.has(record.type)) unknown.set(record.type, record.seq);
     }
   }

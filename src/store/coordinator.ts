@@ -5,7 +5,7 @@ import { SessionProjections } from "../session/projections/index.ts";
 import { encodeEvent, type SessionRecord } from "../session/records.ts";
 import { Session } from "../session/session.ts";
 import { waitFor } from "../session/wait-for.ts";
-import type { Page, PageRequest, Revision, SnapshotSummary, StorageBackend } from "./backend.ts";
+import type { Page, PageRequest, Revision, SnapshotSummary, StorageBackend, TornMarker } from "./backend.ts";
 import { assertKnownTypes, type ColdSession, readCold, streamStored, toSnapshot } from "./cold-read.ts";
 import { CommitQueue, type CommitQueueOptions } from "./commit-queue.ts";
 import { AlreadyExistsError, ClosedError, HoldfastError, NotFoundError, SessionOpenError } from "./errors.ts";
@@ -19,7 +19,7 @@ import type {
   SessionSummary,
   StoreHealth,
 } from "./persistence.ts";
-import { boundedLimit, boundedPage, eventsFrom, summarise } from "./reading.ts";
+import { assertContiguous, boundedLimit, boundedPage, eventsFrom, summarise } from "./reading.ts";
 import { SessionEntry } from "./session-entry.ts";
 
 export interface CoordinatorOptions extends CommitQueueOptions {
@@ -143,14 +143,20 @@ export class PersistenceCoordinator implements SessionPersistence {
   async importRecords(
     headerText: string,
     records: readonly SessionRecord[],
-    options: Cancellable = {},
+    options: Cancellable & { readonly setTornAside?: boolean } = {},
   ): Promise<void> {
     const { id } = decodeHeader(headerText, {});
     const [first] = records;
     if (first === undefined) return;
+    assertContiguous(id, records);
     await this.#exclusive(id, options, async () => {
       if (this.#open.has(id)) throw new SessionOpenError(id);
       await this.#settleIdle(id);
+      const torn = options.setTornAside === true ? await this.#readTorn(id, options.signal) : undefined;
+      if (torn !== undefined) {
+        await this.#backend.commitRepair(id, { torn, expectedSeq: first.seq, records });
+        return;
+      }
       const isNew = first.seq === 0 && (await this.#backend.readRevision(id)) === undefined;
       const header = isNew ? { header: headerText } : {};
       const [outcome] = await this.#backend.appendBatch([{ id, ...header, expectedSeq: first.seq, records }]);
@@ -291,6 +297,14 @@ export class PersistenceCoordinator implements SessionPersistence {
     const stored = await this.#backend.readStored(id);
     if (stored === undefined) throw new NotFoundError(id);
     return readCold(id, stored, signal);
+  }
+
+  /** What is torn off at the end of a stored log, if anything. Costs a reading of all of it. */
+  async #readTorn(id: string, signal?: AbortSignal): Promise<TornMarker | undefined> {
+    const stored = await this.#backend.readStored(id);
+    if (stored === undefined) return undefined;
+    for await (const _ of stored.pages) signal?.throwIfAborted();
+    return stored.torn();
   }
 
   /** Commits what recovery adds, if anything; afterwards the stored session is closed and whole. */

@@ -98,9 +98,15 @@ export interface SessionPersistence extends AsyncDisposable {
   /**
    * Appends records that a {@link SessionStream} gave out, byte for byte, and `headerText` where the session is new.
    * Durable when it resolves. They may hold what is only read: older shapes, and types that this program does not know.
+   * With `setTornAside` a last record that was never fully written, as an import that was cut off leaves it, is set
+   * aside first; without it such a log is refused.
    * @throws SessionOpenError, SequenceConflictError unless they start at the stored next seq
    */
-  importRecords(headerText: string, records: readonly SessionRecord[], options?: Cancellable): Promise<void>;
+  importRecords(
+    headerText: string,
+    records: readonly SessionRecord[],
+    options?: Cancellable & { readonly setTornAside?: boolean },
+  ): Promise<void>;
   /** Stored events from `fromSeq` on, at most `limit`. Cost follows the answer, not the log. */
   readFrom(
     id: string,

@@ -1,9 +1,9 @@
 import type { SessionEvent } from "../session/events.ts";
 import type { SessionHeader } from "../session/header.ts";
-import { type DecodedRecord, recordEvents } from "../session/records.ts";
+import { type DecodedRecord, recordEvents, type SessionRecord } from "../session/records.ts";
 import type { PageRequest, SessionProblem, StoredSummary } from "./backend.ts";
 import { assertNext, decodeOwnHeader } from "./cold-read.ts";
-import { HoldfastError, UnsupportedFormatError } from "./errors.ts";
+import { HoldfastError, SequenceConflictError, UnsupportedFormatError } from "./errors.ts";
 import type { SessionSummary } from "./persistence.ts";
 
 /* How what a backend read becomes the answer of `readFrom` and `list`. */
@@ -20,6 +20,15 @@ export function boundedPage({ limit, cursor }: PageRequest): PageRequest {
     ...(limit === undefined ? {} : { limit: boundedLimit(limit) }),
     ...(cursor === undefined ? {} : { cursor }),
   };
+}
+
+/** @throws SequenceConflictError unless each record follows the one before it */
+export function assertContiguous(id: string, records: readonly SessionRecord[]): void {
+  let next = records[0]?.seq ?? 0;
+  for (const { seq, count } of records) {
+    if (seq !== next) throw new SequenceConflictError(id, seq, next);
+    next = seq + count;
+  }
 }
 
 /** At most `limit` events from `fromSeq` on, of records that begin with the one that holds it. @throws CorruptError */

@@ -1,12 +1,12 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { StorageFullError } from "../../src/store/errors.ts";
 import { userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
 import { deltas, outcomesOf, settle, titleAt } from "./support.ts";
 
 /** A producer that is ahead of the disk waits. */
-export function boundedQueue({ rigged, capabilities }: Contract): void {
-  describe.skipIf(!capabilities.faults)("bounded queue", () => {
+export function boundedQueue({ rigged, needing }: Contract): void {
+  needing("faults", "bounded queue", () => {
     const cases = [
       ["events", { maxEvents: 4 }, deltas(4)],
       ["bytes", { maxBytes: 4_000 }, [userMessage("x".repeat(5_000))]],

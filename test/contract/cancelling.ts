@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import type { Contract } from "./contract.ts";
 import { headerOf } from "./rig.ts";
+import { drain } from "./streaming.ts";
 import { rejectionOf, title, titleAt } from "./support.ts";
 
 const REASON = new Error("the client went away");
 
 /** A signal ends the wait with its reason; it never undoes a commit. */
-export function cancelling({ rigged, capabilities }: Contract): void {
+export function cancelling({ rigged, needing }: Contract): void {
   describe("abort signals", () => {
     test(
       "a signal that fired already: nothing is begun",
@@ -21,6 +22,10 @@ export function cancelling({ rigged, capabilities }: Contract): void {
         expect(await rejectionOf(store.load("s", { signal }))).toBe(REASON);
         expect(await rejectionOf(store.inspect("s", { signal }))).toBe(REASON);
         expect(await rejectionOf(store.readFrom("s", 0, { signal }))).toBe(REASON);
+        expect(await rejectionOf(store.stream("s", { signal }))).toBe(REASON);
+        const { records } = await drain(await store.stream("s"));
+        const header = JSON.stringify(headerOf("new"));
+        expect(await rejectionOf(store.importRecords(header, records, { signal }))).toBe(REASON);
         expect(await rejectionOf(store.list({ signal }))).toBe(REASON);
         expect(await rejectionOf(store.listSnapshots({ signal }))).toBe(REASON);
         expect(await rejectionOf(store.delete("s", { signal }))).toBe(REASON);
@@ -33,7 +38,7 @@ export function cancelling({ rigged, capabilities }: Contract): void {
     );
   });
 
-  describe.skipIf(!capabilities.faults)("abort signals while waiting", () => {
+  needing("faults", "abort signals while waiting", () => {
     test(
       "an append whose commit is on its way: the wait ends, the commit does not",
       rigged(async (rig) => {

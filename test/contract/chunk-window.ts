@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { toEvents, userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
 import { expectHistory } from "./model.ts";
@@ -14,8 +14,8 @@ function lastCommit(rig: Rig): Array<readonly [number, number]> {
 }
 
 /** Streaming deltas wait a moment for company, so that they pack well; nothing else waits. */
-export function chunkWindow({ rigged, capabilities }: Contract): void {
-  describe.skipIf(!capabilities.faults)("chunk window", () => {
+export function chunkWindow({ rigged, needing }: Contract): void {
+  needing("faults", "chunk window", () => {
     test(
       "deltas wait for the window, and then pack into one record",
       rigged(async (rig) => {

@@ -2,12 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
 import { headerOf } from "./rig.ts";
+import { drain } from "./streaming.ts";
 import { deltas, outcomesOf, rejectionOf, settle, title, titleAt } from "./support.ts";
 
 const WINDOW = { chunkWindowMs: 100 };
 
 /** Closing writes what waits, and refuses everything after it. */
-export function closing({ rigged, capabilities }: Contract): void {
+export function closing({ rigged, needing, capabilities }: Contract): void {
   describe("closing", () => {
     test(
       "everything after it is refused as closed",
@@ -16,6 +17,7 @@ export function closing({ rigged, capabilities }: Contract): void {
         const open = await rig.create("open");
         await open.log.append(title(0));
         const { store } = rig;
+        const { records } = await drain(await store.stream("s"));
         await store.close();
         const outcomes = await outcomesOf([
           store.create(headerOf("new")),
@@ -27,6 +29,8 @@ export function closing({ rigged, capabilities }: Contract): void {
           store.inspect("s"),
           store.inspect("open"),
           store.readFrom("s", 0),
+          store.stream("s"),
+          store.importRecords(JSON.stringify(headerOf("new")), records),
           store.list(),
           store.listSnapshots(),
           store.delete("s"),
@@ -96,7 +100,7 @@ export function closing({ rigged, capabilities }: Contract): void {
     );
   });
 
-  describe.skipIf(!capabilities.faults)("closing while something is slow", () => {
+  needing("faults", "closing while something is slow", () => {
     test(
       "it waits for the commit under way and what is queued behind it",
       rigged(async (rig) => {
@@ -147,7 +151,7 @@ export function closing({ rigged, capabilities }: Contract): void {
     );
   });
 
-  describe.skipIf(!capabilities.crossProcessLock)("one writer", () => {
+  needing("crossProcessLock", "one writer", () => {
     test(
       "a place is opened by one store at a time, and again once that one is closed",
       rigged(async (rig) => {

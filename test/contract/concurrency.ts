@@ -15,7 +15,7 @@ async function expectWhole(rig: Rig, session: { readonly log: Iterable<SessionEv
 }
 
 /** Many producers at once. */
-export function concurrency({ rigged, capabilities }: Contract): void {
+export function concurrency({ rigged, needing }: Contract): void {
   describe("concurrency", () => {
     test(
       "interleaved appends over many sessions keep the order of each",
@@ -112,7 +112,7 @@ export function concurrency({ rigged, capabilities }: Contract): void {
     }
   });
 
-  describe.skipIf(!capabilities.faults)("appends by id against resuming", () => {
+  needing("faults", "appends by id against resuming", () => {
     test(
       "an append that waits for room while the session is resumed does not write past the resumed log",
       rigged(

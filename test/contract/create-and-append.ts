@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { EventDraft } from "../../src/session/events.ts";
 import { HoldfastError } from "../../src/store/errors.ts";
-import { allEventDrafts } from "../fixtures/arbitraries.ts";
+import { allEventDrafts } from "../fixtures/all-event-drafts.ts";
 import { toEvents, userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
 import { expectHistory } from "./model.ts";
@@ -9,34 +9,6 @@ import { headerOf } from "./rig.ts";
 import { rejectionOf } from "./support.ts";
 
 const TITLE: EventDraft = { type: "session/title", data: { title: "x" } };
-
-const ODD_IDS = [
-  "\ud800 lone",
-  "\ud800",
-  "\udfff",
-  "\u0000",
-  "a\u0000b",
-  "Ω≈ç√ \u{1f980}",
-  "e\u0301",
-  "\u00e9",
-  "\"'`\\",
-  "..",
-  ".",
-  "../../etc/passwd",
-  "a/b",
-  "a\\b",
-  "C:",
-  "CON",
-  " ",
-  "a\nb\r\n",
-  "\u2028",
-  "%2e%2e",
-  "A",
-  "a",
-  "__proto__",
-  "\\ud800",
-  "x".repeat(4_000),
-];
 
 /** Creating sessions, and what is there after the first appends. */
 export function createAndAppend({ rigged }: Contract): void {
@@ -145,42 +117,6 @@ export function createAndAppend({ rigged }: Contract): void {
         await session.log.append(userMessage("hello"));
         await rig.restart();
         expect((await rig.store.list()).items.map(({ id }) => id)).toEqual(["s"]);
-      }),
-    );
-
-    test(
-      "a header comes back as it was given",
-      rigged(async (rig) => {
-        const header = headerOf("full", {
-          createdAt: 0,
-          cwd: "/tmp/\u2028\ud800",
-          parentSession: "parent \u0000",
-          seedLength: 3,
-          origin: 'cli "x"',
-          delegationDepth: 2,
-          agentPreset: "\u{1f980}",
-        });
-        await using session = await rig.store.create(header);
-        expect(session.header).toEqual(header);
-        await session.log.append(TITLE);
-        await session[Symbol.asyncDispose]();
-        await rig.restart();
-        expect((await rig.store.inspect("full")).header).toEqual(header);
-        expect((await rig.store.list()).items).toEqual([{ id: "full", header }]);
-      }),
-    );
-
-    test(
-      "any id is an id of its own, and only that",
-      rigged(async (rig) => {
-        for (const [k, id] of ODD_IDS.entries()) await rig.stored(id, [{ ...TITLE, data: k }]);
-        await rig.restart();
-        for (const [k, id] of ODD_IDS.entries()) {
-          const { header, log } = await rig.store.load(id);
-          expect([header.id, log.at(0).data]).toEqual([id, k]);
-        }
-        const listed = (await rig.store.list()).items.map(({ id }) => id);
-        expect(listed.toSorted()).toEqual(ODD_IDS.toSorted());
       }),
     );
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { AlreadyExistsError, StorageFailedError, StorageFullError } from "../../src/store/errors.ts";
 import { replacing, turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
@@ -8,8 +8,8 @@ import { outcomesOf, rejectionOf, title, titleAt } from "./support.ts";
 const FULL = new StorageFullError({ path: "/full" });
 
 /** A commit that fails leaves memory and disk as they were, and the next append goes on without a gap. */
-export function failures({ rigged, capabilities }: Contract): void {
-  describe.skipIf(!capabilities.faults)("failed commits", () => {
+export function failures({ rigged, needing }: Contract): void {
+  needing("faults", "failed commits", () => {
     test(
       "a failed commit never shows, takes what is queued behind it along, and the next append leaves no gap",
       rigged(async (rig) => {
@@ -40,6 +40,24 @@ export function failures({ rigged, capabilities }: Contract): void {
         expect(next.seq).toBe(1);
         await rig.restart();
         expectHistory(await rig.store.inspect("s"), [first, next], "s");
+      }),
+    );
+
+    test(
+      "whichever write below it fails, what is appended together is there whole or not at all",
+      rigged(async (rig) => {
+        await rig.stored("s", [title(0)]);
+        for (const call of [1, 2, 3]) {
+          const { length } = await rig.store.readFrom("s", 0);
+          rig.faults.fail("appendBatch", { error: FULL, call });
+          const events = Array.from({ length: 10 }, (_, k) => titleAt(length + k));
+          const [outcome] = await outcomesOf([rig.store.append("s", events)]);
+          expect(["ok", "storage-full"]).toContain(outcome ?? "");
+          const added = (await rig.store.readFrom("s", 0)).length - length;
+          expect(added).toBe(outcome === "ok" ? 10 : 0);
+        }
+        await rig.restart();
+        expect(((await rig.store.inspect("s")).log.length - 1) % 10).toBe(0);
       }),
     );
 

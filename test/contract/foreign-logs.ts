@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Contract } from "./contract.ts";
 import { rejectionOf, title, titleAt } from "./support.ts";
 
@@ -45,8 +45,8 @@ const LEGACY = [
 ];
 
 /** Logs that other programs, or other versions, wrote: kept byte for byte, read where that is safe. */
-export function foreignLogs({ rigged, capabilities }: Contract): void {
-  describe.skipIf(!capabilities.faults)("logs of other writers", () => {
+export function foreignLogs({ rigged, needing }: Contract): void {
+  needing("faults", "logs of other writers", () => {
     test(
       "an unknown type that is not ignorable: inspection shows it, everything else refuses and changes nothing",
       rigged(async (rig) => {
@@ -134,41 +134,52 @@ export function foreignLogs({ rigged, capabilities }: Contract): void {
       }),
     );
 
-    test(
-      "a session of a newer version is listed with the reason and harms no other",
-      rigged(async (rig) => {
-        await rig.seed(
-          "newer",
-          [UNKNOWN[0] ?? ""],
-          '{"version":1,"id":"newer","createdAt":0,"shape":"other"}',
-        );
-        await rig.stored("good", [title(0)]);
-        await rig.restart();
-        const { items } = await rig.store.list();
-        expect(items.find(({ id }) => id === "good")?.header?.id).toBe("good");
-        const newer = items.find(({ id }) => id === "newer");
-        expect(newer?.header).toBeUndefined();
-        expect(newer?.problem).toEqual({
-          state: "unsupported",
-          reason: expect.stringContaining("version 1"),
-        });
-        for (const method of ["inspect", "load", "prepare"] as const) {
-          expect(await rejectionOf(rig.store[method]("newer"))).toMatchObject({ code: "unsupported-format" });
-        }
-        expect((await rig.store.load("good")).log.length).toBe(1);
-      }),
-    );
-
-    test(
-      "a header that belongs to another id is corrupt",
-      rigged(async (rig) => {
-        await rig.seed("s", [line("session/title", 0, {})], '{"version":0,"id":"other","createdAt":0}');
-        await rig.restart();
-        for (const method of ["inspect", "load", "prepare"] as const) {
-          expect(await rejectionOf(rig.store[method]("s"))).toMatchObject({ code: "corrupt" });
-        }
-        expect((await rig.store.list()).items).toMatchObject([{ id: "s", problem: { state: "corrupt" } }]);
-      }),
-    );
+    for (const [what, header, code, state, reason] of [
+      [
+        "of a newer version",
+        '{"version":1,"id":"bad","createdAt":0,"shape":"other"}',
+        "unsupported-format",
+        "unsupported",
+        "version 1",
+      ],
+      [
+        "that lacks a member",
+        '{"version":0,"id":"bad","delegationDepth":0}',
+        "corrupt",
+        "corrupt",
+        "createdAt",
+      ],
+      [
+        "of another id",
+        '{"version":0,"id":"other","createdAt":0,"delegationDepth":0}',
+        "corrupt",
+        "corrupt",
+        "other",
+      ],
+    ] as const) {
+      test(
+        `a header ${what}: the session is listed with the reason, can be deleted, and harms no other`,
+        rigged(async (rig) => {
+          await rig.seed("bad", [UNKNOWN[0] ?? ""], header);
+          await rig.stored("good", [title(0)]);
+          await rig.restart();
+          const { items } = await rig.store.list();
+          expect(items.map(({ id }) => id).toSorted()).toEqual(["bad", "good"]);
+          const good = items.find(({ id }) => id === "good");
+          expect([good?.header?.id, good?.problem]).toEqual(["good", undefined]);
+          const bad = items.find(({ id }) => id === "bad");
+          expect(bad?.header).toBeUndefined();
+          expect(bad?.problem).toEqual({ state, reason: expect.stringContaining(reason) });
+          const snapshots = (await rig.store.listSnapshots()).items;
+          expect(snapshots.map(({ id }) => id).toSorted()).toEqual(["bad", "good"]);
+          for (const method of ["inspect", "load", "prepare", "stream"] as const) {
+            expect(await rejectionOf(rig.store[method]("bad"))).toMatchObject({ code });
+          }
+          expect((await rig.store.load("good")).log.length).toBe(1);
+          await rig.store.delete("bad");
+          expect((await rig.store.list()).items.map(({ id }) => id)).toEqual(["good"]);
+        }),
+      );
+    }
   });
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { StorageFullError } from "../../src/store/errors.ts";
 import { toEvents, userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
@@ -6,8 +6,8 @@ import { expectHistory } from "./model.ts";
 import { deltas, outcomesOf } from "./support.ts";
 
 /** One commit serves many appends. */
-export function groupCommit({ rigged, capabilities }: Contract): void {
-  describe.skipIf(!capabilities.faults)("group commit", () => {
+export function groupCommit({ rigged, needing }: Contract): void {
+  needing("faults", "group commit", () => {
     test(
       "64 sessions that append at once need far fewer commits than appends",
       rigged(async (rig) => {

@@ -1,6 +1,6 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import type { EventDraft } from "../../src/session/events.ts";
 import { type SessionHeader, serialiseHeader } from "../../src/session/header.ts";
 import { decodeRecord } from "../../src/session/records.ts";
@@ -8,8 +8,10 @@ import type { Session } from "../../src/session/session.ts";
 import type { StorageBackend } from "../../src/store/backend.ts";
 import type { CoordinatorOptions } from "../../src/store/coordinator.ts";
 import type { Preparation, SessionPersistence } from "../../src/store/persistence.ts";
-import { FaultyBackend } from "../fixtures/faults.ts";
+import type { FaultyBackend } from "../fixtures/faults.ts";
 import { ManualSchedule } from "./manual-schedule.ts";
+import { quiet } from "./quiet.ts";
+import { RigFaults } from "./rig-faults.ts";
 
 /** What a factory opens a store with. */
 export interface OpenOptions extends CoordinatorOptions {
@@ -30,40 +32,60 @@ export interface Capabilities {
   readonly faults: boolean;
 }
 
+/**
+ * Leaves the end of a stored session as a crash in the middle of its last commit would: there, and never fully written.
+ * The store at `place` is closed meanwhile.
+ */
+export type Tear = (place: string, id: string) => void | Promise<void>;
+
+/** What a group of cases may need of a backend. */
+export type Need = "crossProcessLock" | "faults" | "tear";
+
+/** What the contract is run on. */
+export interface Subject {
+  readonly factory: PersistenceFactory;
+  readonly capabilities: Capabilities;
+  readonly tear?: Tear | undefined;
+}
+
 export type RigSettings = Partial<Pick<CoordinatorOptions, "chunkWindowMs" | "maxEvents" | "maxBytes">>;
+
+/** Folders between the root of a rig and its place, so that there is something that a bad id could escape to. */
+const WITHIN = ["outer", "inner", "place"] as const;
 
 /** One store under test, in a folder of its own. Disposing closes the store and removes the folder. */
 export class Rig implements AsyncDisposable {
   readonly capabilities: Capabilities;
   readonly place: string;
   readonly time = new ManualSchedule();
-  readonly #factory: PersistenceFactory;
+  readonly #subject: Subject;
+  readonly #root: string;
   readonly #settings: RigSettings;
+  readonly #reopened: () => void;
   #sessions: Session[] = [];
   #store: SessionPersistence | undefined;
-  #faults: FaultyBackend | undefined;
+  #faults: RigFaults | undefined;
   #now = 1_700_000_000_000;
 
-  private constructor(
-    factory: PersistenceFactory,
-    capabilities: Capabilities,
-    settings: RigSettings,
-    place: string,
-  ) {
-    this.capabilities = capabilities;
-    this.place = place;
-    this.#factory = factory;
+  private constructor(subject: Subject, root: string, settings: RigSettings, reopened: () => void) {
+    this.capabilities = subject.capabilities;
+    this.place = join(root, ...WITHIN);
+    this.#subject = subject;
+    this.#root = root;
     this.#settings = settings;
+    this.#reopened = reopened;
   }
 
+  /** `reopened` is called whenever the place is opened again. */
   static async open(
-    factory: PersistenceFactory,
-    capabilities: Capabilities,
-    settings: RigSettings = {},
+    subject: Subject,
+    { reopened, ...settings }: RigSettings & { readonly reopened: () => void },
   ): Promise<Rig> {
-    const rig = new Rig(factory, capabilities, settings, await mkdtemp(join(tmpdir(), "holdfast-contract-")));
+    const root = await mkdtemp(join(tmpdir(), "holdfast-contract-"));
+    const rig = new Rig(subject, root, settings, reopened);
     try {
-      rig.#store = await rig.openAgain();
+      await mkdir(rig.place, { recursive: true });
+      rig.#store = await rig.#open();
       return rig;
     } catch (error) {
       await rig[Symbol.asyncDispose]();
@@ -83,17 +105,23 @@ export class Rig implements AsyncDisposable {
 
   /** One more store on the same place; the caller closes it. */
   openAgain(): Promise<SessionPersistence> {
-    return this.#factory({
+    this.#reopened();
+    return this.#open();
+  }
+
+  async #open(): Promise<SessionPersistence> {
+    const store = await this.#subject.factory({
       place: this.place,
       clock: () => this.#now++,
       chunkWindowMs: 0,
       schedule: this.time.schedule,
       ...this.#settings,
       decorate: (backend) => {
-        this.#faults = new FaultyBackend(backend);
+        this.#faults = new RigFaults(backend);
         return this.#faults;
       },
     });
+    return quiet(store);
   }
 
   /** A new session, closed by {@link restart}. */
@@ -129,11 +157,28 @@ export class Rig implements AsyncDisposable {
     this.#store = await this.openAgain();
   }
 
+  /** A restart after a crash that left the end of this session torn. */
+  async restartTorn(id: string): Promise<void> {
+    for (const session of this.#sessions.splice(0)) await session[Symbol.asyncDispose]();
+    await this.store.close();
+    await this.#subject.tear?.(this.place, id);
+    this.#store = await this.openAgain();
+  }
+
+  /** What lies on the way to the place, and shall not. */
+  async strays(): Promise<string[]> {
+    const names = await readdir(this.#root, { recursive: true });
+    const way = WITHIN.map((_, k) => join(...WITHIN.slice(0, k + 1)));
+    const inside = `${join(...WITHIN)}${sep}`;
+    return names.filter((name) => !way.includes(name) && !name.startsWith(inside));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     try {
+      this.#faults?.releaseAll();
       await this.#store?.close();
     } finally {
-      await rm(this.place, { recursive: true, force: true });
+      await rm(this.#root, { recursive: true, force: true });
     }
   }
 
@@ -144,5 +189,5 @@ export class Rig implements AsyncDisposable {
 }
 
 export function headerOf(id: string, more: Partial<SessionHeader> = {}): SessionHeader {
-  return { version: 0, id, createdAt: 1_700_000_000_000, ...more };
+  return { version: 0, id, createdAt: 1_700_000_000_000, delegationDepth: 0, ...more };
 }

@@ -3,13 +3,36 @@ import type { SessionEvent } from "../../src/session/events.ts";
 import { textDelta, turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import type { Contract } from "./contract.ts";
 import { expectHistory } from "./model.ts";
-import { rejectionOf } from "./support.ts";
+import { rejectionOf, settle, title } from "./support.ts";
 
 const AT = { turn: 1, step: 1 };
 
 /** Commit before visible: nobody sees an event that could still be lost. */
-export function visibility({ rigged, capabilities }: Contract): void {
-  describe.skipIf(!capabilities.faults)("commit before visible", () => {
+export function visibility({ rigged, needing }: Contract): void {
+  describe("whole commits", () => {
+    test(
+      "a reader never sees a part of what is appended together",
+      rigged(async (rig) => {
+        const { log } = await rig.create("s");
+        const lengths = new Set<number>();
+        let isWriting = true;
+        const reading = (async () => {
+          while (isWriting) {
+            lengths.add((await rig.store.readFrom("s", 0)).length);
+            await settle();
+          }
+        })();
+        for (let round = 0; round < 8; round += 1) {
+          await log.appendAll(Array.from({ length: 25 }, (_, k) => title(k)));
+        }
+        isWriting = false;
+        await reading;
+        expect([...lengths].filter((length) => length % 25 !== 0)).toEqual([]);
+      }),
+    );
+  });
+
+  needing("faults", "commit before visible", () => {
     test(
       "while a commit is on its way, its events show nowhere; afterwards they show everywhere, once",
       rigged(async (rig) => {

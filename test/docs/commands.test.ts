@@ -14,6 +14,7 @@ import { Scenario } from "./scenario.ts";
 /** Commands that run elsewhere, and where. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "npm test": "it runs this test; CI runs it",
+  "bun test test/contract-kit/example-backend.test.ts": "test/contract-kit/outsider.test.ts runs it",
 };
 
 interface Command {

@@ -9,7 +9,7 @@ export interface HelpOption {
 
 /** The options of a command, without `--help` itself. */
 export function optionsOf(command: string): HelpOption[] {
-  const { stdout } = Bun.spawnSync([EXECUTABLE, command, "--help"], { env: {} });
+  const { stdout } = Bun.spawnSync([EXECUTABLE, ...command.split(" "), "--help"], { env: {} });
   const [, section = ""] = /\nOptions:\n([\s\S]*?)(?:\n\n|$)/.exec(stdout.toString()) ?? [];
   // An option is one line; what does not fit goes on below, further in.
   const lines = section.replaceAll(/\n\s{4,}/g, " ").split("\n");

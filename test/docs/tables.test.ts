@@ -32,7 +32,7 @@ function optionIn([flag, variable, fallback]: readonly string[]): HelpOption {
 }
 
 describe.skipIf(process.platform === "win32")("flags", () => {
-  for (const command of ["serve", "invoke"]) {
+  for (const command of ["serve", "invoke", "sessions list", "sessions show", "sessions copy"]) {
     test(`of ${command}`, () => {
       const options = optionsOf(command);
       expect(options.length).toBeGreaterThan(2);

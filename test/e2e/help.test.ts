@@ -7,8 +7,17 @@ setDefaultTimeout(30_000);
 
 /** Every flag that serve takes. */
 const SERVE_FLAGS = [
-  ...["--session-db", "--session-id", "--host", "--port", "--provider", "--model", "--base-url"],
-  ...["--api-key-env", "--request-timeout", "--max-steps", "--workspace", "--system-prompt-file"],
+  ...["--session-db", "--session-dir", "--jsonl-encoding", "--session-id", "--host", "--port"],
+  ...[
+    "--provider",
+    "--model",
+    "--base-url",
+    "--api-key-env",
+    "--request-timeout",
+    "--max-steps",
+    "--workspace",
+    "--system-prompt-file",
+  ],
   ...["--chunk-window", "--drain-timeout", "--token-file"],
 ];
 
@@ -21,6 +30,7 @@ describe("help", () => {
       expect(stdout).toStartWith("Usage: holdfast ");
       expect(stdout).toMatch(/^ {2}serve /m);
       expect(stdout).toMatch(/^ {2}invoke /m);
+      expect(stdout).toMatch(/^ {2}sessions /m);
     },
   );
 

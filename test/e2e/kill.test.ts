@@ -4,7 +4,7 @@ import { validHistory } from "../fixtures/chat-history.ts";
 import { hangingReply, killWhen, streamed } from "../fixtures/conversation.ts";
 import type { CrashHostOptions } from "../fixtures/crash-host.ts";
 import type { ReadSession, StoredEvent } from "../fixtures/host-client.ts";
-import { HostLab } from "../fixtures/host-lab.ts";
+import { HostLab, STORES } from "../fixtures/host-lab.ts";
 import { HostProcess } from "../fixtures/host-process.ts";
 import { forever } from "../fixtures/model-replies.ts";
 import { heldReply, textReply, toolCallReply } from "../fixtures/provider-server.ts";
@@ -18,7 +18,9 @@ const OPENING = ["turn/start", "user/message", "step/start", "request/header"];
 /** A Host that stands still at a moment; see crash-host.ts. */
 function startCrashHost(lab: HostLab, options: Pick<CrashHostOptions, "holdAt"> = {}): Promise<HostProcess> {
   const all: CrashHostOptions = {
-    sessionDb: lab.store,
+    ...(lab.kind === "sqlite"
+      ? { sessionDb: lab.store }
+      : { sessionDir: lab.store, jsonlEncoding: lab.kind }),
     workspace: lab.folder.at("workspace"),
     baseUrl: lab.server.baseUrl,
     runs: lab.folder.at("runs"),
@@ -98,9 +100,9 @@ function resultsOf({ transcript }: ReadSession): string[] {
   });
 }
 
-describe("a Host that is killed", () => {
+describe.each(STORES)("a Host that is killed, its sessions in %s,", (kind) => {
   test("once the request is durable and the model has not answered: the input is kept, the Turn closed", async () => {
-    await using lab = await HostLab.create(heldReply(forever(), textReply("never")));
+    await using lab = await HostLab.on(kind, heldReply(forever(), textReply("never")));
     const host = await lab.start();
     await killWhen(host, "Hello?", lab.server.request(0));
     const closed = await reopen(lab);
@@ -110,7 +112,7 @@ describe("a Host that is killed", () => {
   });
 
   test("in the middle of an answer: the deltas are kept, and nobody said them", async () => {
-    await using lab = await HostLab.create(hangingReply("One, ", "two, ", "three"));
+    await using lab = await HostLab.on(kind, hangingReply("One, ", "two, ", "three"));
     const host = await lab.start();
     await killWhen(host, "Count!", streamed(host, "three"));
     const closed = await reopen(lab);
@@ -122,7 +124,7 @@ describe("a Host that is killed", () => {
   });
 
   test("after the answer and before the end of the Turn: the answer stands", async () => {
-    await using lab = await HostLab.create(textReply("All ", "said."));
+    await using lab = await HostLab.on(kind, textReply("All ", "said."));
     await using host = await startCrashHost(lab, { holdAt: "assistant/message" });
     await killWhen(host, "Speak!", host.stdout.waitFor(/^held$/m));
     const closed = await reopen(lab);
@@ -132,7 +134,7 @@ describe("a Host that is killed", () => {
   });
 
   test("after an answer with calls: none was started, and each says so", async () => {
-    await using lab = await HostLab.create(calls("quick", "endless"));
+    await using lab = await HostLab.on(kind, calls("quick", "endless"));
     await using host = await startCrashHost(lab, { holdAt: "assistant/message" });
     await killWhen(host, "Do it!", host.stdout.waitFor(/^held$/m));
     const closed = await reopen(lab);
@@ -142,7 +144,7 @@ describe("a Host that is killed", () => {
   });
 
   test("after a call was noted down and before the tool began: its outcome counts as unknown", async () => {
-    await using lab = await HostLab.create(calls("quick"));
+    await using lab = await HostLab.on(kind, calls("quick"));
     await using host = await startCrashHost(lab, { holdAt: "tool/call" });
     await killWhen(host, "Do it!", host.stdout.waitFor(/^held$/m));
     const closed = await reopen(lab);
@@ -152,7 +154,7 @@ describe("a Host that is killed", () => {
   });
 
   test("in a tool: its outcome is unknown, and it is not run again", async () => {
-    await using lab = await HostLab.create(calls("endless"));
+    await using lab = await HostLab.on(kind, calls("endless"));
     await using host = await startCrashHost(lab);
     await killWhen(host, "Do it!", host.stdout.waitFor(/^held$/m));
     const closed = await reopen(lab);
@@ -177,7 +179,7 @@ describe("a Host that is killed", () => {
   });
 
   test("in the second of three tools: one real result, one unknown, one not started", async () => {
-    await using lab = await HostLab.create(calls("quick", "endless", "quick"));
+    await using lab = await HostLab.on(kind, calls("quick", "endless", "quick"));
     await using host = await startCrashHost(lab);
     await killWhen(host, "Do it!", host.stdout.waitFor(/^held$/m));
     const closed = await reopen(lab);
@@ -187,7 +189,7 @@ describe("a Host that is killed", () => {
   });
 
   test("in the last of three tools: two real results and one unknown", async () => {
-    await using lab = await HostLab.create(calls("quick", "quick", "endless"));
+    await using lab = await HostLab.on(kind, calls("quick", "quick", "endless"));
     await using host = await startCrashHost(lab);
     await killWhen(host, "Do it!", host.stdout.waitFor(/^held$/m));
     const closed = await reopen(lab);

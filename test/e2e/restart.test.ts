@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { validHistory } from "../fixtures/chat-history.ts";
 import { converse, killInAnswer } from "../fixtures/conversation.ts";
-import { HostLab } from "../fixtures/host-lab.ts";
+import { HostLab, STORES, type StoreKind } from "../fixtures/host-lab.ts";
 import { textReply } from "../fixtures/provider-server.ts";
 
 // Real processes, perhaps on a busy machine.
@@ -10,8 +10,8 @@ setDefaultTimeout(30_000);
 const ENDINGS = ["SIGINT", "SIGTERM", "SIGKILL"] as const;
 
 /** The body of the request for the fourth Turn of a conversation that no restart came into. */
-async function unbrokenRequest(): Promise<string> {
-  await using lab = await HostLab.create();
+async function unbrokenRequest(kind: StoreKind): Promise<string> {
+  await using lab = await HostLab.on(kind);
   const host = await lab.start();
   await converse(host, lab);
   lab.server.script(textReply("Done."));
@@ -19,9 +19,11 @@ async function unbrokenRequest(): Promise<string> {
   return lab.server.requests.at(-1)?.body ?? "";
 }
 
-describe.each(ENDINGS)("after %s and a start", (signal) => {
+const CASES = ENDINGS.flatMap((signal) => STORES.map((kind) => [signal, kind] as const));
+
+describe.each(CASES)("after %s and a start, with sessions in %s", (signal, kind) => {
   test("a conversation reads back as it was, event for event and line for line", async () => {
-    await using lab = await HostLab.create();
+    await using lab = await HostLab.on(kind);
     const first = await lab.start();
     await converse(first, lab);
     await killInAnswer(first, lab, "And now?");
@@ -55,8 +57,8 @@ describe.each(ENDINGS)("after %s and a start", (signal) => {
   });
 
   test("the next Turn has the next number, and the model is sent what an unbroken run would send", async () => {
-    const expected = await unbrokenRequest();
-    await using lab = await HostLab.create();
+    const expected = await unbrokenRequest(kind);
+    await using lab = await HostLab.on(kind);
     const first = await lab.start();
     await converse(first, lab);
     const whole = await first.client.read();
@@ -78,7 +80,7 @@ describe.each(ENDINGS)("after %s and a start", (signal) => {
   });
 
   test("a Turn that was interrupted before is part of the history, without what was never said", async () => {
-    await using lab = await HostLab.create();
+    await using lab = await HostLab.on(kind);
     const first = await lab.start();
     await converse(first, lab);
     await killInAnswer(first, lab, "And now?");
@@ -95,17 +97,20 @@ describe.each(ENDINGS)("after %s and a start", (signal) => {
   });
 });
 
-test("a session goes on over many restarts without a gap in its numbers", async () => {
-  await using lab = await HostLab.create();
-  for (let turn = 1; turn <= 6; turn += 1) {
-    const host = await lab.start();
-    lab.server.script(textReply(`Answer ${turn}`));
-    expect((await host.client.invoke(`Question ${turn}`)).body).toMatchObject({ turn });
-    await host.stop(ENDINGS[turn % ENDINGS.length] ?? "SIGKILL");
-  }
-  const { transcript } = await (await lab.start()).client.read();
-  expect(transcript.map((entry) => entry["text"])).toEqual(
-    [1, 2, 3, 4, 5, 6].flatMap((turn) => [`Question ${turn}`, `Answer ${turn}`]),
-  );
-  expect(validHistory(lab.server.requests.at(-1)?.body ?? "")).toHaveLength(11);
-});
+test.each(STORES)(
+  "a session goes on over many restarts without a gap in its numbers, in %s",
+  async (kind) => {
+    await using lab = await HostLab.on(kind);
+    for (let turn = 1; turn <= 6; turn += 1) {
+      const host = await lab.start();
+      lab.server.script(textReply(`Answer ${turn}`));
+      expect((await host.client.invoke(`Question ${turn}`)).body).toMatchObject({ turn });
+      await host.stop(ENDINGS[turn % ENDINGS.length] ?? "SIGKILL");
+    }
+    const { transcript } = await (await lab.start()).client.read();
+    expect(transcript.map((entry) => entry["text"])).toEqual(
+      [1, 2, 3, 4, 5, 6].flatMap((turn) => [`Question ${turn}`, `Answer ${turn}`]),
+    );
+    expect(validHistory(lab.server.requests.at(-1)?.body ?? "")).toHaveLength(11);
+  },
+);

@@ -12,6 +12,7 @@ setDefaultTimeout(30_000);
 
 /** A value of each flag that cannot be used. Any text will do for the others, but not none. */
 const UNUSABLE: Readonly<Record<string, string>> = {
+  "--jsonl-encoding": "gzip",
   "--port": "many",
   "--provider": "oracle",
   "--base-url": "ftp://127.0.0.1/v1",
@@ -47,6 +48,7 @@ async function usable(folder: TempFolder, server: ProviderServer): Promise<Recor
   await writeFile(folder.at("token.txt"), "house key\n");
   return {
     "--session-db": folder.at("agent.db"),
+    "--jsonl-encoding": "none",
     "--session-id": "mine",
     "--host": "localhost",
     "--port": "0",

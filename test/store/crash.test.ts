@@ -1,8 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { SessionSnapshot } from "../../src/store/persistence.ts";
+import { openJsonl } from "../../src/store/jsonl/index.ts";
+import type { SessionPersistence, SessionSnapshot } from "../../src/store/persistence.ts";
+import { openSqlite } from "../../src/store/sqlite/index.ts";
 import { Child } from "../fixtures/child.ts";
+import { STORES, type StoreKind } from "../fixtures/host-lab.ts";
+import { TempFolder } from "../fixtures/temp-folder.ts";
 import { Place, put } from "./sqlite/place.ts";
 
 const WRITER = join(import.meta.dir, "..", "fixtures", "crash-writer.ts");
@@ -44,8 +48,13 @@ class Acknowledged {
 }
 
 /** Runs the writer and kills it after this many lines of its output. */
-async function crashAfter(path: string, lines: number, acknowledged: Acknowledged): Promise<void> {
-  await using child = new Child(WRITER, [path, ...IDS]);
+async function crashAfter(
+  kind: StoreKind,
+  path: string,
+  lines: number,
+  acknowledged: Acknowledged,
+): Promise<void> {
+  await using child = new Child(WRITER, [kind, path, ...IDS]);
   for (let count = 0; count < lines; count += 1) acknowledged.add((await child.next()) ?? "");
   await child.kill();
   // Printed before it died, read after.
@@ -60,36 +69,48 @@ function expectPaired({ log, projections }: SessionSnapshot, id: string): void {
   expect(results.toSorted()).toEqual(calls.toSorted());
 }
 
-describe("kill -9", () => {
-  test("at any moment, ten times over: every acknowledged event is there, unchanged and in order", async () => {
-    using place = new Place();
-    const acknowledged = new Acknowledged();
-    const random = numbers(20_260_115);
-    for (let round = 0; round < 10; round += 1) {
-      const { value = 0 } = random.next();
-      await crashAfter(place.path, 1 + Math.floor(value * 1_500), acknowledged);
+function open(kind: StoreKind, path: string): Promise<SessionPersistence> {
+  const options = { clock: () => 0, chunkWindowMs: 0, thread: "process" as const };
+  return kind === "sqlite"
+    ? openSqlite({ ...options, path })
+    : openJsonl({ ...options, root: path, encoding: kind });
+}
 
-      await using store = await place.open();
-      let checked = 0;
-      for (const { id } of (await store.list()).items) {
-        const inspected = await store.inspect(id);
-        checked += acknowledged.check(id, inspected);
-        expect([...inspected.log].map(({ seq }) => seq)).toEqual([...inspected.log].map((_, k) => k));
-        expect(inspected.projections.openWork.turn).toBeUndefined();
-        expectPaired(inspected, id);
-        const stored = await store.readFrom(id, 0, { limit: inspected.log.length });
-        expect(stored).toEqual(inspected.log.slice(0, inspected.log.length - inspected.closers.length));
+describe("kill -9", () => {
+  test.each(STORES)(
+    "at any moment, ten times over, in %s: every acknowledged event is there, unchanged and in order",
+    async (kind) => {
+      await using folder = await TempFolder.create();
+      const path = folder.at("store.db");
+      const acknowledged = new Acknowledged();
+      const random = numbers(20_260_115);
+      for (let round = 0; round < 10; round += 1) {
+        const { value = 0 } = random.next();
+        await crashAfter(kind, path, 1 + Math.floor(value * 1_500), acknowledged);
+
+        await using store = await open(kind, path);
+        let checked = 0;
+        for (const { id } of (await store.list()).items) {
+          const inspected = await store.inspect(id);
+          checked += acknowledged.check(id, inspected);
+          expect([...inspected.log].map(({ seq }) => seq)).toEqual([...inspected.log].map((_, k) => k));
+          expect(inspected.projections.openWork.turn).toBeUndefined();
+          expectPaired(inspected, id);
+          const stored = await store.readFrom(id, 0, { limit: inspected.log.length });
+          expect(stored).toEqual(inspected.log.slice(0, inspected.log.length - inspected.closers.length));
+        }
+        expect(checked).toBe(acknowledged.size);
       }
-      expect(checked).toBe(acknowledged.size);
-    }
-    expect(acknowledged.size).toBeGreaterThan(1_000);
-  }, 60_000);
+      expect(acknowledged.size).toBeGreaterThan(1_000);
+    },
+    60_000,
+  );
 
   for (const moment of ["store.db.lock", "store.db.owner", "store.db.creating", "store.db", "store.db-wal"]) {
     test(`while the store is being made, once ${moment} is there: the next opening works`, async () => {
       using place = new Place();
       {
-        await using child = new Child(WRITER, [place.path, ...IDS]);
+        await using child = new Child(WRITER, ["sqlite", place.path, ...IDS]);
         expect(await child.next()).toBe("opening");
         for (;;) {
           const names = readdirSync(place.folder);

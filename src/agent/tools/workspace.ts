@@ -1,4 +1,4 @@
-import { constants, type Dirent, statSync } from "node:fs";
+import { constants, type Dirent, realpathSync, type Stats, statSync } from "node:fs";
 import { type FileHandle, lstat, open, readdir, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { z } from "zod";
@@ -35,7 +35,8 @@ export class Workspace {
 
   /**
    * `protectedFiles` are never opened, under whatever name they lie in the workspace: the store of this very process.
-   * POSIX drops all locks that a process holds on a file as soon as the process closes any descriptor of it.
+   * POSIX drops all locks that a process holds on a file as soon as the process closes any descriptor of it. Of a
+   * folder among them, nothing below it is opened.
    */
   constructor(root: string, protectedFiles: () => readonly string[] = () => []) {
     this.#root = resolve(root);
@@ -118,18 +119,20 @@ async function openRegular(path: WorkspacePath, protectedFiles: readonly string[
   try {
     const found = await lstat(path.real);
     if (!found.isFile()) throw notAFile(path.shown);
-    if (isOneOf(found, protectedFiles)) throw protectedFile(path.shown);
+    if (isProtected(path.real, found, protectedFiles)) throw protectedFile(path.shown);
     return await open(path.real, flags);
   } catch (error) {
     throw toToolError(error, path.shown);
   }
 }
 
-/** By device and inode: a hard link is the same file under another name. */
-function isOneOf(file: { readonly dev: number; readonly ino: number }, paths: readonly string[]): boolean {
+/** Files are told by device and inode: a hard link is the same file under another name. */
+function isProtected(real: string, file: Stats, paths: readonly string[]): boolean {
   return paths.some((path) => {
     const other = statSync(path, { throwIfNoEntry: false });
-    return other !== undefined && other.dev === file.dev && other.ino === file.ino;
+    if (other === undefined) return false;
+    if (!other.isDirectory()) return other.dev === file.dev && other.ino === file.ino;
+    return isInside(realpathSync(path), real);
   });
 }
 

@@ -1,4 +1,3 @@
-import { zstdDecompressSync } from "node:zlib";
 import { errorCode } from "../errors.ts";
 
 /** Most bytes that one frame may hold, unfolded. Writers refuse larger batches, readers larger frames. */
@@ -29,7 +28,8 @@ export type DecodedFrame =
 export function decodeFrame(frame: Buffer, bound: number): DecodedFrame {
   try {
     if (bound <= MAX_FRAME_BYTES) return { kind: "content", content: Bun.zstdDecompressSync(frame) };
-    // Small blocks may unfold to less than they could.
+    // Small blocks may unfold to less than they could. Loaded when it is needed: it brings all of node's streams along.
+    const { zstdDecompressSync } = process.getBuiltinModule("node:zlib");
     return { kind: "content", content: zstdDecompressSync(frame, { maxOutputLength: MAX_FRAME_BYTES }) };
   } catch (error) {
     if (errorCode(error) === "ERR_BUFFER_TOO_LARGE") return { kind: "too-large" };

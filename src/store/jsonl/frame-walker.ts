@@ -5,6 +5,7 @@
 
 export const FRAME_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
+const MAGIC_NUMBER = FRAME_MAGIC.readUInt32LE();
 const MAGIC_SIZE = 4;
 const CHECKSUM_SIZE = 4;
 const BLOCK_HEADER_SIZE = 3;
@@ -25,6 +26,8 @@ export type Walk =
       readonly end: number;
       /** Bytes that it unfolds to, at most. */
       readonly bound: number;
+      /** Whether the frame says that it unfolds to `bound`. */
+      readonly isStated: boolean;
     }
   /** The bytes end inside of the frame; `blocksEnd` is the offset after its last whole block. */
   | { readonly kind: "cut"; readonly blocksEnd: number }
@@ -32,9 +35,12 @@ export type Walk =
 
 /** Walks over the frame that begins at `start`, as far as `bytes` go. */
 export function walkFrame(bytes: Buffer, start: number): Walk {
-  const magic = bytes.subarray(start, start + MAGIC_SIZE);
-  if (!FRAME_MAGIC.subarray(0, magic.length).equals(magic)) return bad("another magic number");
   const descriptorAt = start + MAGIC_SIZE;
+  const hasMagic =
+    descriptorAt <= bytes.length
+      ? bytes.readUInt32LE(start) === MAGIC_NUMBER
+      : FRAME_MAGIC.subarray(0, bytes.length - start).equals(bytes.subarray(start));
+  if (!hasMagic) return bad("another magic number");
   const descriptor = bytes[descriptorAt];
   if (descriptor === undefined) return { kind: "cut", blocksEnd: start };
   if ((descriptor & ZERO_BITS) !== 0) return bad("reserved bits in the frame header");
@@ -63,7 +69,7 @@ export function walkFrame(bytes: Buffer, start: number): Walk {
   const end = at + CHECKSUM_SIZE;
   if (end > bytes.length) return { kind: "cut", blocksEnd: at };
   const bound = sizeBytes === 0 ? blocks * MAX_BLOCK : readSize(bytes, sizeAt, sizeBytes);
-  return { kind: "frame", end, bound };
+  return { kind: "frame", end, bound, isStated: sizeBytes > 0 };
 }
 
 function readSize(bytes: Buffer, at: number, width: number): number {

@@ -24,7 +24,7 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 /** Reads the header line. @throws CorruptError when it was never fully written or is damaged */
 export function readHead(file: LogFile): LogHead {
   const place = { path: file.path, offset: 0, row: 1 };
-  const first = unitsOf(file, 0).next().value;
+  const first = unitsOf(file, 0, false).next().value;
   if (first === undefined || first.kind === "break") {
     throw new CorruptError("The log has no header", {
       expected: "a session header as its first line",

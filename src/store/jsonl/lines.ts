@@ -1,5 +1,5 @@
 import type { Place } from "../../session/errors.ts";
-import { type DecodedRecord, decodeRecord, type SessionRecord } from "../../session/records.ts";
+import { type DecodedRecord, decodeRecord } from "../../session/records.ts";
 import { assertNext } from "../cold-read.ts";
 import { CorruptError, HoldfastError, StorageFailedError } from "../errors.ts";
 import { encodeFrame, MAX_FRAME_BYTES } from "./frame-codec.ts";
@@ -39,12 +39,13 @@ export function decodeLines(content: Buffer, next: number, place: Place): Decode
   let seq = next;
   for (const text of texts) {
     try {
-      const decoded = decodeNext(text, seq, place);
+      const decoded = decodeRecord(text, place);
+      if (decoded.record.seq !== seq) return decodeSlowly(content, next, place);
       records.push(decoded);
       seq += decoded.record.count;
     } catch (error) {
       if (!(error instanceof HoldfastError)) throw error;
-      // Where the line begins is only worked out for this one.
+      // Where a bad line begins, and which seq it should have, is only worked out for that one.
       return decodeSlowly(content, next, place);
     }
   }
@@ -75,16 +76,12 @@ function decodeSlowly(content: Buffer, next: number, place: Place): DecodedLines
 
 function decodeNext(text: string, next: number, place: Place): DecodedRecord {
   const decoded = decodeRecord(text, { ...place, seq: next });
-  assertFollows(decoded.record, next, place);
+  assertNext(place.sessionId ?? "", decoded.record, next, place);
   return decoded;
 }
 
-function assertFollows(record: SessionRecord, next: number, place: Place): void {
-  if (record.seq !== next) assertNext(place.sessionId ?? "", record, next, place);
-}
-
 /** The lines of a content that is whole lines of valid UTF-8, or nothing. Only `\n` ends a line. */
-function splitLines(content: Buffer): string[] | undefined {
+export function splitLines(content: Buffer): string[] | undefined {
   if (content.at(-1) !== NEWLINE) return undefined;
   try {
     const lines = strictUtf8.decode(content).split("\n");

@@ -11,8 +11,9 @@ import type {
 import { ClosedError, errorCode, StorageFailedError, toStorageError } from "../errors.ts";
 import { findLog, type LogEntry } from "./directory.ts";
 import { readHead } from "./head.ts";
+import { LARGE_LOG, LargeLog } from "./large-log.ts";
 import { listLogs } from "./listing.ts";
-import { isSameFile, LogFile } from "./log-file.ts";
+import { identityOf, isSameFile, LogFile } from "./log-file.ts";
 import { LogIndex } from "./log-index.ts";
 import { formatRevision } from "./revision.ts";
 import { type ScanStep, scanLog, type TornTail } from "./scan.ts";
@@ -58,7 +59,7 @@ export class JsonlReader implements Disposable {
   ): void {
     const held = this.#limits.get(id);
     this.#limits.delete(id);
-    const index = this.#indexes.get(id);
+    const index = held === 0 ? this.#newIndex(id) : this.#indexes.get(id);
     const last = records.at(-1);
     if (index !== undefined && index.end === held && index.next === records[0]?.seq && last !== undefined) {
       index.add(size, last.seq + last.count);
@@ -90,13 +91,16 @@ export class JsonlReader implements Disposable {
     if (file === undefined) return undefined;
     const { headerText, bodyOffset } = readHead(file);
     let torn: TornTail | undefined;
+    const large = file.size >= LARGE_LOG ? new LargeLog(file) : undefined;
     return {
       headerText,
       revision: file.revision,
-      pages: this.#pages(id, file, bodyOffset, (tail) => {
-        torn = tail;
+      pages: this.#pages(id, file, bodyOffset, (step) => {
+        if (step.kind === "torn") torn = step.tail;
+        else large?.locate(step.offset, step.records);
       }),
       torn: () => torn,
+      ...(large === undefined ? {} : { keep: (record) => large.keep(record) }),
     };
   }
 
@@ -154,7 +158,7 @@ export class JsonlReader implements Disposable {
     id: string,
     { path, encoding, identity, size }: LogFile,
     bodyOffset: number,
-    onTorn: (tail: TornTail) => void,
+    onStep: (step: ScanStep) => void,
   ): AsyncGenerator<readonly DecodedRecord[]> {
     this.#assertOpen();
     using file = new LogFile({ path, encoding }, size);
@@ -169,8 +173,8 @@ export class JsonlReader implements Disposable {
     try {
       for (const step of scanLog(file, id, { offset: bodyOffset, next: 0, frame: 2 })) {
         for (const record of step.records) page.push(record);
-        if (step.kind === "torn") onTorn(step.tail);
-        else {
+        onStep(step);
+        if (step.kind === "records") {
           addStep(index, step);
           if (step.end >= breather) {
             breather = step.end + STRETCH;
@@ -198,8 +202,9 @@ export class JsonlReader implements Disposable {
   ): Promise<{ readonly records: readonly DecodedRecord[]; readonly isStale: boolean }> {
     const index = known ?? new LogIndex(file.identity, readHead(file).bodyOffset);
     // Units behind the indexed part are taken into the index on the way.
-    const { offset, seq } =
-      fromSeq >= index.next ? { offset: index.end, seq: index.next } : index.find(fromSeq);
+    const point = fromSeq >= index.next ? { offset: index.end, seq: index.next } : index.find(fromSeq);
+    const { seq } = point;
+    const offset = point.offset === 0 ? readHead(file).bodyOffset : point.offset;
     const records: DecodedRecord[] = [];
     if (limit <= 0) return { records, isStale: false };
     let isFirst = true;
@@ -235,6 +240,15 @@ export class JsonlReader implements Disposable {
       this.#indexes.delete(oldest);
     }
     this.#indexes.set(id, index);
+  }
+
+  /** The index of a log that was just made. Its first point is the file's start: the header is skipped when it is used. */
+  #newIndex(id: string): LogIndex | undefined {
+    const stat = this.#stat(id);
+    if (stat === undefined) return undefined;
+    const index = new LogIndex(identityOf(stat), 0);
+    this.#keep(id, index);
+    return index;
   }
 
   #find(id: string): LogEntry | undefined {

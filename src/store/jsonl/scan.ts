@@ -39,22 +39,31 @@ export interface ScanStart {
  * Reads the events of a log in order. A torn tail is the last step.
  * @throws CorruptError at damage, after all that precedes it
  */
-export function* scanLog(file: LogFile, sessionId: string, start: ScanStart): Generator<ScanStep> {
-  let { next } = start;
-  let frame = start.frame;
-  for (const unit of unitsOf(file, start.offset)) {
+export function scanLog(file: LogFile, sessionId: string, start: ScanStart): Generator<ScanStep> {
+  return scanUnits(file, sessionId, start, true);
+}
+
+function* scanUnits(
+  file: LogFile,
+  sessionId: string,
+  start: ScanStart,
+  grouped: boolean,
+): Generator<ScanStep> {
+  let { next, frame } = start;
+  for (const unit of unitsOf(file, start.offset, grouped)) {
     const { offset } = unit;
-    const place: Place = {
-      path: file.path,
-      sessionId,
-      offset,
-      ...(frame === undefined || file.encoding === "none" ? {} : { row: frame }),
-    };
+    const row = frame === undefined || file.encoding === "none" ? {} : { row: frame };
+    const place: Place = { path: file.path, sessionId, offset, ...row };
     if (unit.kind === "break") {
       yield endOf(file, unit, next, place);
       return;
     }
     const { records, next: after, fault } = decodeLines(unit.content, next, place);
+    if (fault !== undefined && unit.frames > 1) {
+      // Once more, frame by frame, for the place of the fault.
+      yield* scanUnits(file, sessionId, { offset, next, ...(frame === undefined ? {} : { frame }) }, false);
+      return;
+    }
     if (records.length > 0 || fault === undefined) {
       yield { kind: "records", offset, end: unit.end, records };
     }
@@ -64,7 +73,7 @@ export function* scanLog(file: LogFile, sessionId: string, start: ScanStart): Ge
       return;
     }
     next = after;
-    if (frame !== undefined) frame += 1;
+    if (frame !== undefined) frame += unit.frames;
   }
 }
 

@@ -1,11 +1,11 @@
 import { UnsupportedFormatError } from "../errors.ts";
 import { decodeFrame, MAX_FRAME_BYTES } from "./frame-codec.ts";
-import { walkFrame } from "./frame-walker.ts";
+import { type Walk, walkFrame } from "./frame-walker.ts";
 import type { LogFile } from "./log-file.ts";
 
 /*
- * A log as a sequence of units: one frame, or a stretch of plain lines. A unit's content is whole lines, unless it is a
- * frame that breaks that rule.
+ * A log as a sequence of units: a frame, some small frames, or a stretch of plain lines. A unit's content is whole lines,
+ * unless it is one frame that breaks that rule.
  */
 
 export interface Unit {
@@ -14,6 +14,8 @@ export interface Unit {
   /** Offset after the unit. */
   readonly end: number;
   readonly content: Buffer;
+  /** Number of frames, 1 for plain lines. */
+  readonly frames: number;
 }
 
 /** Where the structure of the file ends before the file does. */
@@ -30,46 +32,100 @@ export interface Break {
 const WINDOW = 1024 * 1024;
 /** No frame that unfolds to what is allowed is longer than this. */
 const MAX_STORED_FRAME = MAX_FRAME_BYTES + MAX_FRAME_BYTES / 64;
-/** Plain lines decoded at once, in bytes. */
-const LINES = 64 * 1024;
+/** Plain lines, or small frames unfolded, that are decoded at once, in bytes. */
+const UNIT = 64 * 1024;
 const NEWLINE = 0x0a;
 
-/** The units of a log from `offset` on, which must be where one begins. A break is the last one. */
-export function unitsOf(file: LogFile, offset: number): Generator<Unit | Break> {
-  return file.encoding === "zstd" ? framesOf(file, offset) : linesOf(file, offset);
+/**
+ * The units of a log from `offset` on, which must be where one begins. A break is the last one.
+ * @param grouped whether small frames that follow each other may come as one unit
+ */
+export function unitsOf(file: LogFile, offset: number, grouped = true): Generator<Unit | Break> {
+  return file.encoding === "zstd" ? framesOf(file, offset, grouped ? UNIT : 0) : linesOf(file, offset);
 }
 
-function* framesOf(file: LogFile, from: number): Generator<Unit | Break> {
-  for (const { offset, walk, bytes, start } of walkFrames(file, from)) {
-    if (walk.kind === "cut") {
-      yield {
-        kind: "break",
-        offset,
-        found: "the end of the file",
-        blocksEnd: offset + walk.blocksEnd - start,
-      };
-      return;
+/** Unfolds small frames many at a time: a log of a long session has thousands of them. */
+function* framesOf(file: LogFile, from: number, most: number): Generator<Unit | Break> {
+  let group: WholeFrame[] = [];
+  let size = 0;
+  for (const frame of walkFrames(file, from)) {
+    const { walk, bytes } = frame;
+    const isLast = size + (walk.kind === "frame" ? walk.bound : 0) > most || group[0]?.bytes !== bytes;
+    if (group.length > 0 && (isLast || walk.kind !== "frame" || !walk.isStated)) {
+      if (!(yield* unfoldGroup(file, group))) return;
+      group = [];
+      size = 0;
     }
-    if (walk.kind === "bad") {
-      yield { kind: "break", offset, found: walk.found, blocksEnd: offset };
-      return;
-    }
-    const decoded = decodeFrame(bytes.subarray(start, walk.end), walk.bound);
-    if (decoded.kind === "too-large") throw tooLarge(file.path, offset);
-    if (decoded.kind === "damaged") {
-      yield { kind: "break", offset, found: decoded.found, blocksEnd: offset };
-      return;
-    }
-    yield { kind: "unit", offset, end: offset + walk.end - start, content: decoded.content };
+    if (walk.kind === "frame" && walk.isStated && walk.bound <= most) {
+      group.push({ ...frame, walk });
+      size += walk.bound;
+    } else if (!(yield* unfoldOne(file, frame))) return;
   }
+  yield* unfoldGroup(file, group);
+}
+
+/** Returns whether the log goes on after the frames. */
+function* unfoldGroup(file: LogFile, group: readonly WholeFrame[]): Generator<Unit | Break, boolean> {
+  const unit = group.length > 1 ? tryGroup(group) : undefined;
+  if (unit !== undefined) {
+    yield unit;
+    return true;
+  }
+  for (const frame of group) if (!(yield* unfoldOne(file, frame))) return false;
+  return true;
+}
+
+/** All frames in one go; nothing when one of them is not as it should be. */
+function tryGroup(group: readonly WholeFrame[]): Unit | undefined {
+  const [first] = group;
+  const last = group.at(-1);
+  if (first === undefined || last === undefined) return undefined;
+  const size = group.reduce((sum, { walk }) => sum + walk.bound, 0);
+  const decoded = decodeFrame(first.bytes.subarray(first.start, last.walk.end), size);
+  if (decoded.kind !== "content" || decoded.content.length !== size) return undefined;
+  let at = 0;
+  for (const { walk } of group) {
+    at += walk.bound;
+    if (decoded.content[at - 1] !== NEWLINE) return undefined;
+  }
+  const end = last.offset + last.walk.end - last.start;
+  return { kind: "unit", offset: first.offset, end, content: decoded.content, frames: group.length };
+}
+
+/** Returns whether the log goes on after the frame. */
+function* unfoldOne(
+  file: LogFile,
+  { offset, walk, bytes, start }: WalkedFrame,
+): Generator<Unit | Break, boolean> {
+  if (walk.kind === "cut") {
+    const blocksEnd = offset + walk.blocksEnd - start;
+    yield { kind: "break", offset, found: "the end of the file", blocksEnd };
+    return false;
+  }
+  if (walk.kind === "bad") {
+    yield { kind: "break", offset, found: walk.found, blocksEnd: offset };
+    return false;
+  }
+  const decoded = decodeFrame(bytes.subarray(start, walk.end), walk.bound);
+  if (decoded.kind === "too-large") throw tooLarge(file.path, offset);
+  if (decoded.kind === "damaged") {
+    yield { kind: "break", offset, found: decoded.found, blocksEnd: offset };
+    return false;
+  }
+  yield { kind: "unit", offset, end: offset + walk.end - start, content: decoded.content, frames: 1 };
+  return true;
 }
 
 interface WalkedFrame {
   readonly offset: number;
-  readonly walk: ReturnType<typeof walkFrame>;
-  /** The bytes that hold the frame, from `start` on. Good until the next one is asked for. */
+  readonly walk: Walk;
+  /** The bytes that hold the frame, from `start` on. */
   readonly bytes: Buffer;
   readonly start: number;
+}
+
+interface WholeFrame extends WalkedFrame {
+  readonly walk: Extract<Walk, { kind: "frame" }>;
 }
 
 /** The frames of a file without unfolding them. Ends after the first that is not whole. */
@@ -98,7 +154,7 @@ export function* walkFrames(file: LogFile, from: number): Generator<WalkedFrame>
 function* linesOf(file: LogFile, from: number): Generator<Unit | Break> {
   let offset = from;
   while (offset < file.size) {
-    let bytes = file.read(offset, LINES);
+    let bytes = file.read(offset, UNIT);
     let last = bytes.lastIndexOf(NEWLINE);
     while (last < 0 && offset + bytes.length < file.size) {
       if (bytes.length > MAX_FRAME_BYTES) throw tooLarge(file.path, offset);
@@ -110,7 +166,7 @@ function* linesOf(file: LogFile, from: number): Generator<Unit | Break> {
       return;
     }
     const content = bytes.subarray(0, last + 1);
-    yield { kind: "unit", offset, end: offset + content.length, content };
+    yield { kind: "unit", offset, end: offset + content.length, content, frames: 1 };
     offset += content.length;
   }
 }

@@ -1,4 +1,4 @@
-import { constants, Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import {
   accessSync,
   closeSync,
@@ -10,9 +10,9 @@ import {
   statSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import { errorCode, StorageFailedError, toStorageError, UnsupportedFormatError } from "../errors.ts";
+import { openImmutable, openPlainly } from "./opening.ts";
 import { assertSchema, countObjects } from "./schema.ts";
 import getApplicationId from "./sql/get-application-id.sql" with { type: "text" };
 import getUserVersion from "./sql/get-user-version.sql" with { type: "text" };
@@ -61,24 +61,40 @@ export function refuseForeign(path: string): void {
  * @throws UnsupportedFormatError, CorruptError, StorageFailedError
  */
 export function identify(path: string): FileKind {
+  const kind = lookAtHeader(path);
+  if (kind !== "database") return kind;
+  try {
+    // Where no log is to be replayed the file is all there is, and SQLite makes no files beside it.
+    using database = sizeOf(`${path}-wal`) > 0 ? openPlainly(path) : openImmutable(path);
+    return identifyDatabase(database, path);
+  } catch (error) {
+    throw toStorageError(error, "The store could not be read", { path });
+  }
+}
+
+/**
+ * The first look at a file, at its own header alone: a foreign file must never be opened with SQLite, which might roll
+ * back a journal in it. @throws UnsupportedFormatError, StorageFailedError
+ */
+export function lookAtHeader(path: string): "absent" | "empty" | "database" {
   const header = readHeader(path);
   if (header === undefined) return "absent";
   if (header.length === 0) return "empty";
   hasIdentity(path, header);
-  try {
-    using database = openQuietly(path);
-    // Another program may be reading or writing here just now.
-    database.run(setBusyTimeout);
-    // With a write-ahead log beside it, the header of the file may be older than the database.
-    const id = readNumber(database, getApplicationId);
-    const version = readNumber(database, getUserVersion);
-    if (id === 0 && version === 0 && countObjects(database) === 0) return "empty";
-    assertIdentity(path, id, version);
-    assertSchema(database, path);
-    return "store";
-  } catch (error) {
-    throw toStorageError(error, "The store could not be read", { path });
-  }
+  return "database";
+}
+
+/** What an open database is. @throws UnsupportedFormatError, CorruptError */
+export function identifyDatabase(database: Database, path: string): Exclude<FileKind, "absent"> {
+  // Another program may be reading or writing here just now.
+  database.run(setBusyTimeout);
+  // With a write-ahead log beside it, the header of the file may be older than the database.
+  const id = readNumber(database, getApplicationId);
+  const version = readNumber(database, getUserVersion);
+  if (id === 0 && version === 0 && countObjects(database) === 0) return "empty";
+  assertIdentity(path, id, version);
+  assertSchema(database, path);
+  return "store";
 }
 
 /** Whether the header of a database names Holdfast; false when it names nobody. @throws UnsupportedFormatError */
@@ -94,13 +110,6 @@ function hasIdentity(path: string, header: Buffer): boolean {
   if (applicationId === 0 && version === 0) return false;
   assertIdentity(path, applicationId, version);
   return true;
-}
-
-/** Opens for reading. Where no log is to be replayed the file is all there is, and SQLite makes no files beside it. */
-function openQuietly(path: string): Database {
-  if (sizeOf(`${path}-wal`) > 0) return new Database(path, { readonly: true, strict: true });
-  const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
-  return new Database(`${pathToFileURL(path).href}?immutable=1`, flags);
 }
 
 /** Size of a file in bytes; 0 when there is none. */

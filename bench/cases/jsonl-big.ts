@@ -1,0 +1,48 @@
+import { readFileSync, statSync } from "node:fs";
+import { openJsonl, openJsonlReadOnly } from "../../src/store/jsonl/index.ts";
+
+/* `fill`: makes one log of many MB. Then, each in a process of its own: `page`s anywhere in it, `stream`s all of it. */
+
+const [mode = "fill", root = "", megabytes = "600"] = process.argv.slice(2);
+const options = { root, clock: () => 0, chunkWindowMs: 0 };
+const header = { version: 0 as const, id: "big", createdAt: 0 };
+const EVENT_BYTES = 8_192;
+const BATCH = 100;
+const events = Math.floor((Number(megabytes) * 1_000_000) / EVENT_BYTES);
+
+function peakMb(): number {
+  const kilobytes = /VmHWM:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
+  return Number(kilobytes) / 1024;
+}
+
+const start = performance.now();
+if (mode === "fill") {
+  await using store = await openJsonl({ ...options, encoding: "none", thread: "process" });
+  {
+    await using session = await store.create(header);
+    await session.log.append({ type: "todo/write", data: { n: 0 } });
+  }
+  for (let seq = 1; seq < events; seq += BATCH) {
+    const text = "0123456789abcdef".repeat(EVENT_BYTES / 16);
+    const batch = Array.from({ length: BATCH }, (_, k) => ({
+      type: "todo/write" as const,
+      seq: seq + k,
+      time: 0,
+      data: { n: seq + k, text },
+    }));
+    await store.append(header.id, batch);
+  }
+  const bytes = statSync(store.locate(header)).size;
+  process.stdout.write(JSON.stringify({ bytes, ms: performance.now() - start, peak: peakMb() }));
+} else {
+  await using store = await openJsonlReadOnly(options);
+  let read = 0;
+  if (mode === "stream") {
+    for await (const page of (await store.stream(header.id)).pages) read += page.length;
+  } else {
+    for (let n = 0; n < 50; n += 1) {
+      read += (await store.readFrom(header.id, (n * 7_919) % events, { limit: 100 })).length;
+    }
+  }
+  process.stdout.write(JSON.stringify({ read, ms: performance.now() - start, peak: peakMb() }));
+}

@@ -1,0 +1,64 @@
+import { formatPlace } from "../../session/errors.ts";
+import type { CopyResult } from "../../store/copy.ts";
+import type { SessionSummary } from "../../store/persistence.ts";
+import { printableLine } from "../printable.ts";
+
+/** What became of one session, as `--json` prints it. Source: docs/cli.md. */
+export type CopyReport =
+  | Exclude<CopyResult, { readonly state: "failed" }>
+  | { readonly id: string; readonly state: "failed"; readonly code: string; readonly reason: string };
+
+export function toReport(result: CopyResult): CopyReport {
+  if (result.state !== "failed") return result;
+  const { id, error } = result;
+  const where = formatPlace(error.place);
+  const reason = where === "" ? error.message : `${error.message} (${where})`;
+  return { id, state: "failed", code: error.code, reason };
+}
+
+const CODES = { corrupt: "corrupt", unsupported: "unsupported-format", duplicate: "storage-failed" } as const;
+
+/** Why a session that a listing shows cannot be copied, if so. */
+export function refusalOf({ id, location, problem }: SessionSummary): CopyReport | undefined {
+  if (problem === undefined) return undefined;
+  const reason = location === undefined ? problem.reason : `${problem.reason} (file ${location})`;
+  return { id, state: "failed", code: CODES[problem.state], reason };
+}
+
+/** One line for people, with its end. */
+export function reportText(report: CopyReport): string {
+  return `${printableLine(describe(report))}\n`;
+}
+
+function describe(report: CopyReport): string {
+  const { id } = report;
+  switch (report.state) {
+    case "failed":
+      return `failed ${id}: ${report.reason}`;
+    case "empty":
+      return `empty ${id}: it has no event, and was left out`;
+    case "there":
+      return `already there ${id}: ${contents(report)}`;
+    case "copied": {
+      const { events, written } = report;
+      const resumed = written < events ? `, ${events - written} of them before` : "";
+      return `copied ${id}: ${contents(report, resumed)}`;
+    }
+  }
+}
+
+function contents(
+  { events, digest, torn }: Extract<CopyReport, { readonly digest: string }>,
+  resumed = "",
+): string {
+  const rest = torn ? "; a last record that was never fully written was left out" : "";
+  return `${events} ${events === 1 ? "event" : "events"}${resumed}, sha256 ${digest}${rest}`;
+}
+
+/** How many sessions came to which end: the last line for people. */
+export function summaryText(reports: readonly CopyReport[]): string {
+  const count = (state: CopyReport["state"]) => reports.filter((report) => report.state === state).length;
+  const empty = count("empty");
+  const parts = [`${count("copied")} copied`, `${count("there")} already there`, `${count("failed")} failed`];
+  return `${[...parts, ...(empty === 0 ? [] : [`${empty} empty`])].join(", ")}\n`;
+}

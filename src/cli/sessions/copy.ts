@@ -1,0 +1,142 @@
+import { UsageError } from "../../host/usage.ts";
+import { copySession } from "../../store/copy.ts";
+import { HoldfastError } from "../../store/errors.ts";
+import { openStore, openStoreReadOnly } from "../../store/open-store.ts";
+import type { SessionPersistence } from "../../store/persistence.ts";
+import { formatStoreName, isSameStore, parseStoreName, type StoreName } from "../../store/store-name.ts";
+import { EXIT, exitCodeFor } from "../exit-codes.ts";
+import { type Output, printing } from "../output.ts";
+import { printableLine } from "../printable.ts";
+import { Progress } from "../progress.ts";
+import { type CopyReport, refusalOf, reportText, summaryText, toReport } from "./copy-report.ts";
+
+const HINT = "`holdfast sessions copy --help` says how it is used.";
+const PAGE = 2_500;
+/** After such an error no other session can be written either. */
+const FATAL = new Set(["storage-full", "closed"]);
+
+export interface CopyCommand {
+  readonly from: string;
+  readonly to: string;
+  readonly all: boolean;
+  readonly json: boolean;
+}
+
+/** A session that was asked for. */
+interface Wanted {
+  readonly id: string;
+  /** Why it cannot be copied, where that is known before. */
+  readonly refusal?: CopyReport;
+}
+
+/** `holdfast sessions copy`: copies sessions one by one. Fails with the code of the first one that could not be copied. */
+export async function copy(ids: readonly string[], command: CopyCommand): Promise<number> {
+  if (command.all && ids.length > 0)
+    throw new UsageError("--all and single sessions exclude each other", HINT);
+  if (!command.all && ids.length === 0)
+    throw new UsageError("No session is named", `Name some, or say --all. ${HINT}`);
+  const from = parseStoreName(command.from);
+  const to = parseStoreName(command.to);
+  if (isSameStore(from, to)) throw new UsageError("--from and --to name the same store", HINT);
+  const stop = new AbortController();
+  let signalled: number | undefined;
+  for (const [signal, code] of [
+    ["SIGINT", EXIT.interrupted],
+    ["SIGTERM", EXIT.terminated],
+  ] as const) {
+    process.on(signal, () => {
+      // The second one means it. What is written is whole, and the lock is freed with the process.
+      if (signalled !== undefined) process.exit(code);
+      signalled = code;
+      stop.abort();
+    });
+  }
+  const code = await printing((output) => run(ids, command, { from, to, signal: stop.signal, output }));
+  if (signalled === undefined) return code;
+  process.stderr.write("holdfast: stopped; the same command goes on from here\n");
+  return signalled;
+}
+
+async function run(
+  ids: readonly string[],
+  { all, json }: CopyCommand,
+  { from, to, signal, output }: { from: StoreName; to: StoreName; signal: AbortSignal; output: Output },
+): Promise<number> {
+  await using source = await openStoreReadOnly(from, { clock: Date.now });
+  const wanted = all ? await everySession(source) : await namedSessions(source, ids);
+  // Where nothing can be copied, no store is made for it.
+  const isNeeded = wanted.some(({ refusal }) => refusal === undefined);
+  await using target = isNeeded
+    ? await openStore(to, { clock: Date.now, chunkWindowMs: 0, thread: "process" })
+    : undefined;
+  const reports: CopyReport[] = [];
+  using progress = new Progress();
+  for (const { id, refusal } of wanted) {
+    if (signal.aborted) break;
+    const place = `${reports.length + 1} of ${wanted.length}: ${id}`;
+    progress.show(place);
+    const report =
+      refusal ?? (await copyOne(source, target, id, signal, (share) => progress.show(`${place}, ${share}`)));
+    if (report === undefined) break;
+    reports.push(report);
+    progress.clear();
+    await output.write(json ? `${JSON.stringify(report)}\n` : reportText(report));
+    await output.flush();
+    if (report.state === "failed" && FATAL.has(report.code)) break;
+  }
+  if (wanted.length === 0)
+    process.stderr.write(`There is no session in ${printableLine(formatStoreName(from))}\n`);
+  else if (!json) await output.write(summaryText(reports));
+  const left = wanted.length - reports.length;
+  if (left > 0) process.stderr.write(`holdfast: ${left} of ${wanted.length} sessions are left\n`);
+  const failed = reports.find((report) => report.state === "failed");
+  return failed === undefined ? EXIT.ok : exitCodeFor(failed.code);
+}
+
+/** Nothing where it was told to stop. */
+async function copyOne(
+  source: SessionPersistence,
+  target: SessionPersistence | undefined,
+  id: string,
+  signal: AbortSignal,
+  onShare: (share: string) => void,
+): Promise<CopyReport | undefined> {
+  if (target === undefined) return undefined;
+  const onProgress = (events: number, total: number) => onShare(`${Math.floor((100 * events) / total)}%`);
+  try {
+    return toReport(await copySession(source, target, id, { signal, onProgress }));
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
+  }
+}
+
+/** The oldest first, so that the copies are listed in the order of their originals. */
+async function everySession(source: SessionPersistence): Promise<Wanted[]> {
+  const wanted: Wanted[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await source.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+    for (const summary of page.items) {
+      const refusal = refusalOf(summary);
+      wanted.push({ id: summary.id, ...(refusal === undefined ? {} : { refusal }) });
+    }
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  return wanted.reverse();
+}
+
+/** The named sessions, each once. */
+function namedSessions(source: SessionPersistence, ids: readonly string[]): Promise<Wanted[]> {
+  return Promise.all(
+    [...new Set(ids)].map(async (id) => {
+      try {
+        await source.stream(id);
+        return { id };
+      } catch (error) {
+        if (!(error instanceof HoldfastError)) throw error;
+        return { id, refusal: toReport({ id, state: "failed", error }) };
+      }
+    }),
+  );
+}

@@ -1,0 +1,72 @@
+import { type Command, Option } from "@commander-js/extra-typings";
+import { flag, rawOptions } from "../options.ts";
+
+const STORES = `
+A STORE is sqlite:PATH, jsonl:ROOT, or a path alone: a file is SQLite, a folder
+JSONL, and a new one that ends in .db or .sqlite is SQLite.`;
+
+/** The commands below `holdfast sessions`. Each one's module is loaded when it is called. */
+export function addSessions(program: Command, finish: (code: number) => void): void {
+  const sessions = program.command("sessions").description("list, show and copy stored sessions");
+  addList(sessions, finish);
+  addShow(sessions, finish);
+  addCopy(sessions, finish);
+}
+
+function addList(sessions: Command, finish: (code: number) => void): void {
+  const command = sessions
+    .command("list")
+    .description("list the sessions of a store, also while a Host writes it")
+    .argument("[store]", "store to read, in place of a flag")
+    .addOption(storeFlags.db())
+    .addOption(storeFlags.dir())
+    .addOption(new Option("--check", "read every session whole, and say in which state it is"))
+    .addOption(new Option("--json", "print one JSON object a line"))
+    .addHelpText("after", `${STORES}\n\nExample:\n  holdfast sessions list --session-db ./data/agent.db`);
+  command.action(async (store, { json, check, ...options }) => {
+    const { list } = await import("./list.ts");
+    finish(await list(rawOptions(command, options), store, { json: json === true, check: check === true }));
+  });
+}
+
+function addShow(sessions: Command, finish: (code: number) => void): void {
+  const command = sessions
+    .command("show")
+    .description("show what was said in a session; also of a damaged one, as far as it goes")
+    .argument("<id>", "session to show")
+    .argument("[store]", "store to read, in place of a flag")
+    .addOption(storeFlags.db())
+    .addOption(storeFlags.dir())
+    .addOption(new Option("--events", "print every event as it is stored, one a line"))
+    .addOption(new Option("--json", "print one JSON object").conflicts("events"))
+    .addHelpText("after", `${STORES}\n\nExample:\n  holdfast sessions show default ./data/agent.db`);
+  command.action(async (id, store, { json, events, ...options }) => {
+    const { show } = await import("./show.ts");
+    const form = events === true ? "events" : json === true ? "json" : "text";
+    finish(await show(rawOptions(command, options), store, id, form));
+  });
+}
+
+function addCopy(sessions: Command, finish: (code: number) => void): void {
+  sessions
+    .command("copy")
+    .description("copy sessions from one store to another, and read the copies back")
+    .argument("[id...]", "sessions to copy")
+    .requiredOption("--from <store>", "store to read; it is not changed")
+    .requiredOption("--to <store>", "store to write; made when it does not exist")
+    .addOption(new Option("--all", "copy every session"))
+    .addOption(new Option("--json", "print one JSON object a line"))
+    .addHelpText(
+      "after",
+      `${STORES}\n\nCtrl-C stops between two writes; the same command goes on from there.\n\nExample:\n  holdfast sessions copy --all --from ./data/agent.db --to jsonl:./sessions`,
+    )
+    .action(async (ids, { from, to, all, json }) => {
+      const { copy } = await import("./copy.ts");
+      finish(await copy(ids, { from, to, all: all === true, json: json === true }));
+    });
+}
+
+const storeFlags = {
+  db: () => flag("--session-db <path>", "SQLite file that keeps the sessions"),
+  dir: () => flag("--session-dir <root>", "folder of session logs"),
+};

@@ -1,0 +1,52 @@
+import { parseStoreName, type StoreName } from "../store/store-name.ts";
+import { type RawOption, type RawOptions, UsageError } from "./usage.ts";
+
+const HINT = "Name one of them, as --session-db PATH or --session-dir ROOT.";
+
+/**
+ * The options with at most one of `sessionDb` and `sessionDir`: a flag goes before the variable of the other.
+ * @throws UsageError when two flags, or two variables alone, name a store each
+ */
+export function withOneStore(raw: RawOptions): RawOptions {
+  const { sessionDb, sessionDir, ...rest } = raw;
+  if (!isGiven(sessionDb) || !isGiven(sessionDir)) return raw;
+  if (isVariable(sessionDb) === isVariable(sessionDir)) {
+    throw new UsageError(`${sessionDb.source} and ${sessionDir.source} each name a store`, HINT);
+  }
+  return isVariable(sessionDb) ? { ...rest, sessionDir } : { ...rest, sessionDb };
+}
+
+/** The store that a command is to read: named by its argument, or else by a flag or variable. @throws UsageError */
+export function chosenStore(raw: RawOptions, argument: string | undefined): StoreName {
+  if (argument !== undefined) {
+    const flag = [raw["sessionDb"], raw["sessionDir"]].find(
+      (option) => isGiven(option) && !isVariable(option),
+    );
+    if (flag === undefined) return parseStoreName(argument);
+    throw new UsageError(
+      `${flag.source} and ${JSON.stringify(argument)} each name a store`,
+      "Name one of them.",
+    );
+  }
+  const { sessionDb, sessionDir } = withOneStore(raw);
+  if (isGiven(sessionDb)) return { kind: "sqlite", path: path(sessionDb) };
+  if (isGiven(sessionDir)) return { kind: "jsonl", path: path(sessionDir) };
+  throw new UsageError(
+    "No store is named",
+    "Name one: as an argument, or as --session-db PATH or --session-dir ROOT.",
+  );
+}
+
+/** Whether an option has a value. A variable that is empty counts as none, as it does for most programs. */
+export function isGiven(option: RawOption | undefined): option is RawOption {
+  return option?.value !== undefined && !(option.value === "" && isVariable(option));
+}
+
+function isVariable({ source }: RawOption): boolean {
+  return source.startsWith("HOLDFAST_");
+}
+
+function path({ value, source }: RawOption): string {
+  if (typeof value === "string" && value !== "" && !value.includes("\0")) return value;
+  throw new UsageError(`${source} cannot be ${JSON.stringify(value)}: it must be a path`, HINT);
+}

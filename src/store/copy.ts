@@ -1,0 +1,203 @@
+import type { DecodedRecord, SessionRecord } from "../session/records.ts";
+import { encodeEvent, packBatch, recordEvents } from "../session/records.ts";
+import { LogDigest } from "./digest.ts";
+import { CopyConflictError, CorruptError, HoldfastError, NotFoundError } from "./errors.ts";
+import type { Cancellable, SessionPersistence, SessionStream } from "./persistence.ts";
+
+/** Text of one batch, in UTF-16 units: what is held in memory, and what one sync makes durable. */
+const BATCH_LENGTH = 1024 * 1024;
+
+export interface CopyOptions extends Cancellable {
+  /** Told after each batch: events that the target has, and that it will have. */
+  readonly onProgress?: (events: number, total: number) => void;
+}
+
+/** What a whole log says about itself. */
+interface Measure {
+  readonly events: number;
+  readonly digest: string;
+  /** Digest of the first events, as many as were asked for; absent when there are fewer. */
+  readonly prefix?: string;
+  readonly torn: boolean;
+}
+
+/** What became of one session. */
+export type CopyResult =
+  | {
+      readonly id: string;
+      /** `there`: the target had all of it before. */
+      readonly state: "copied" | "there";
+      readonly events: number;
+      /** Events that were written now; fewer than `events` where an earlier copy was gone on with. */
+      readonly written: number;
+      /** The same of source and target. */
+      readonly digest: string;
+      /** Whether the source ends in a record that was never fully written; it is not copied. */
+      readonly torn: boolean;
+    }
+  /** The source has a header and not one event: there is nothing to copy. */
+  | { readonly id: string; readonly state: "empty"; readonly torn: boolean }
+  | { readonly id: string; readonly state: "failed"; readonly error: HoldfastError };
+
+/**
+ * Copies one session with every event as it is stored, in bounded memory, and reads the copy back. The source is read
+ * through before anything is written, so that no damaged session is copied in part. Where the target has the beginning
+ * of the same session, its rest is added. No closers are added. A copy that is cut off is gone on with by the next one.
+ *
+ * Typed errors are in the result. @throws the reason of `signal`, between two batches
+ */
+export async function copySession(
+  source: SessionPersistence,
+  target: SessionPersistence,
+  id: string,
+  options: CopyOptions = {},
+): Promise<CopyResult> {
+  try {
+    return await copy(source, target, id, options);
+  } catch (error) {
+    if (error instanceof HoldfastError) return { id, state: "failed", error };
+    throw error;
+  }
+}
+
+async function copy(
+  source: SessionPersistence,
+  target: SessionPersistence,
+  id: string,
+  { signal, onProgress }: CopyOptions,
+): Promise<CopyResult> {
+  const cancellable = signal === undefined ? {} : { signal };
+  const original = await source.stream(id, cancellable);
+  const existing = await streamIfAny(target, id, cancellable);
+  if (existing !== undefined && !sameHeader(original, existing))
+    throw new CopyConflictError(id, "with another header");
+  const had = existing === undefined ? undefined : await measure(existing);
+  const have = had?.events ?? 0;
+  const { events, digest, prefix, torn } = await measure(original, have);
+  if (had !== undefined && have > events)
+    throw new CopyConflictError(id, `with ${have - events} events more`);
+  if (had !== undefined && prefix !== had.digest) throw new CopyConflictError(id, "with other events");
+  if (events === 0) return { id, state: "empty", torn };
+  if (have === events) return { id, state: "there", events, written: 0, digest, torn };
+
+  const stream = await source.stream(id, cancellable);
+  // An earlier copy may have been killed in the middle of a batch.
+  let setTornAside = had?.torn === true;
+  for await (const batch of batches(stream.pages, have, events)) {
+    signal?.throwIfAborted();
+    await target.importRecords(stream.headerText, batch, { setTornAside });
+    setTornAside = false;
+    onProgress?.(endOf(batch), events);
+  }
+  await verify(await target.stream(id, cancellable), original, digest);
+  return { id, state: "copied", events, written: events - have, digest, torn };
+}
+
+async function streamIfAny(
+  store: SessionPersistence,
+  id: string,
+  options: Cancellable,
+): Promise<SessionStream | undefined> {
+  try {
+    return await store.stream(id, options);
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+}
+
+/** Reads a log to its end. @throws CorruptError */
+async function measure(stream: SessionStream, prefixLength = 0): Promise<Measure> {
+  const digest = new LogDigest();
+  let prefix = prefixLength === 0 ? digest.hex() : undefined;
+  for await (const page of stream.pages) {
+    await breathe();
+    for (const { record } of page) {
+      const end = record.seq + record.count;
+      if (record.seq < prefixLength && prefixLength <= end) {
+        digest.add(record, record.seq, prefixLength);
+        prefix = digest.hex();
+        if (prefixLength < end) digest.add(record, prefixLength);
+      } else digest.add(record);
+    }
+  }
+  return {
+    events: digest.events,
+    digest: digest.hex(),
+    torn: stream.torn(),
+    ...(prefix === undefined ? {} : { prefix }),
+  };
+}
+
+/**
+ * The records that hold the events from `from` to `to`, in batches. The source may have gone on since it was measured;
+ * what came later is left to the next copy.
+ */
+async function* batches(
+  pages: AsyncIterable<readonly DecodedRecord[]>,
+  from: number,
+  to: number,
+): AsyncGenerator<SessionRecord[]> {
+  let batch: SessionRecord[] = [];
+  let length = 0;
+  for await (const page of pages) {
+    await breathe();
+    for (const { record } of page) {
+      if (record.seq >= to) break;
+      if (record.seq + record.count <= from) continue;
+      for (const part of record.seq < from ? restOf(record, from) : [record]) {
+        batch.push(part);
+        length += part.text.length;
+      }
+      if (length < BATCH_LENGTH) continue;
+      yield batch;
+      batch = [];
+      length = 0;
+    }
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** A run whose first members the target has, packed in another way: its other members. */
+function restOf(record: SessionRecord, from: number): SessionRecord[] {
+  return packBatch(
+    recordEvents(record)
+      .slice(from - record.seq)
+      .map(encodeEvent),
+  );
+}
+
+/** Lets signals and timers in: reading a page may need nothing that takes time. */
+function breathe(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function endOf(batch: readonly SessionRecord[]): number {
+  const last = batch.at(-1);
+  return last === undefined ? 0 : last.seq + last.count;
+}
+
+async function verify(written: SessionStream, original: SessionStream, digest: string): Promise<void> {
+  const found = await measure(written);
+  if (found.digest === digest && sameHeader(original, written)) return;
+  throw new CorruptError("The copy reads back as another session", {
+    expected: `digest ${digest}`,
+    found: `digest ${found.digest}`,
+    place: { sessionId: original.header.id },
+    hint: "Perhaps the source was replaced meanwhile. Delete the copy and copy again.",
+  });
+}
+
+/**
+ * Whether two stored headers say the same, unknown members included. A log file names its kind of record, and a depth
+ * of 0; a row need not.
+ */
+function sameHeader(a: SessionStream, b: SessionStream): boolean {
+  return Bun.deepEquals(comparable(a.headerText), comparable(b.headerText), true);
+}
+
+function comparable(headerText: string): unknown {
+  // Both were read as headers, so they are objects.
+  const { type: _, ...members }: Readonly<Record<string, unknown>> = JSON.parse(headerText);
+  return { delegationDepth: 0, ...members };
+}

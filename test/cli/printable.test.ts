@@ -1,0 +1,33 @@
+import { describe, expect, test } from "bun:test";
+import { printable, printableLine } from "../../src/cli/printable.ts";
+
+describe("text of a log on a terminal", () => {
+  test("keeps what can be read as it is", () => {
+    const text = "Größe 10 × 12\n\t„naïve“ 日本 👩‍👩‍👧 \u{1f1e9}\u{1f1ea} \\u001b";
+    expect(printable(text)).toBe(text);
+  });
+
+  test("shows what would steer the terminal as escapes", () => {
+    expect(printable("\u001b[2J\u0007\u0000\b\u007f\u009b31m")).toBe(
+      "\\u001b[2J\\u0007\\u0000\\u0008\\u007f\\u009b31m",
+    );
+  });
+
+  test("shows what would turn the direction of the text, or break a line unseen, as escapes", () => {
+    for (const character of "\u200e\u200f\u202a\u202e\u2066\u2069\u061c\u2028\u2029\u0085") {
+      expect(printable(`a${character}b`)).toMatch(/^a\\u[0-9a-f]{4}b$/);
+    }
+  });
+
+  test("shows half a character as an escape, and whole ones as they are", () => {
+    expect(printable("\ud83d \u{1f95b} \udc00")).toBe("\\ud83d \u{1f95b} \\udc00");
+  });
+
+  test("breaks its lines in one way", () => {
+    expect(printable("a\r\nb\nc\rd")).toBe("a\nb\nc\\u000dd");
+  });
+
+  test("fits one line where it must", () => {
+    expect(printableLine("a\r\nb\tc")).toBe("a\\u000d\\u000ab\\u0009c");
+  });
+});

@@ -1,0 +1,53 @@
+import { describe, expect, test } from "bun:test";
+import { chosenStore, withOneStore } from "../../src/host/store-options.ts";
+import { type RawOptions, UsageError } from "../../src/host/usage.ts";
+
+const FLAGS = {
+  sessionDb: { value: "a.db", source: "--session-db" },
+  sessionDir: { value: "logs", source: "--session-dir" },
+};
+const VARIABLES = {
+  sessionDb: { value: "a.db", source: "HOLDFAST_SESSION_DB" },
+  sessionDir: { value: "logs", source: "HOLDFAST_SESSION_DIR" },
+};
+const UNSET = { sessionDb: { value: undefined, source: "sessionDb" } };
+const EMPTY = { value: "", source: "HOLDFAST_SESSION_DB" };
+
+describe("of two options that name a store", () => {
+  test("a flag goes before the variable of the other", () => {
+    const { sessionDb, sessionDir } = VARIABLES;
+    expect(withOneStore({ ...FLAGS, sessionDir })).toEqual({ sessionDb: FLAGS.sessionDb });
+    expect(withOneStore({ ...FLAGS, sessionDb })).toEqual({ sessionDir: FLAGS.sessionDir });
+  });
+
+  test("neither goes before where both are flags, or both variables", () => {
+    expect(() => withOneStore(FLAGS)).toThrow("--session-db and --session-dir each name a store");
+    expect(() => withOneStore(VARIABLES)).toThrow("HOLDFAST_SESSION_DB and HOLDFAST_SESSION_DIR");
+  });
+
+  test("one that is not set, or an empty variable, does not count", () => {
+    for (const raw of [UNSET, { ...VARIABLES, sessionDb: EMPTY }]) expect(withOneStore(raw)).toBe(raw);
+  });
+});
+
+describe("the store that is read", () => {
+  const CASES: ReadonlyArray<readonly [RawOptions, string | undefined, object]> = [
+    [{ sessionDb: FLAGS.sessionDb }, undefined, { kind: "sqlite", path: "a.db" }],
+    [{ sessionDir: VARIABLES.sessionDir, sessionDb: EMPTY }, undefined, { kind: "jsonl", path: "logs" }],
+    [VARIABLES, "jsonl:x", { kind: "jsonl", path: "x" }],
+    [UNSET, "new.db", { kind: "sqlite", path: "new.db" }],
+  ];
+  test.each(CASES)("is the one that is named: %p %p", (raw, argument, expected) => {
+    expect(chosenStore(raw, argument)).toMatchObject(expected);
+  });
+
+  test.each([
+    [UNSET, undefined],
+    [{ sessionDb: FLAGS.sessionDb }, "x.db"],
+    [{ sessionDb: { value: "", source: "--session-db" } }, undefined],
+    [{ sessionDb: { value: "a\0b", source: "--session-db" } }, undefined],
+    [FLAGS, undefined],
+  ])("must be named, and by one name: %p %p", (raw, argument) => {
+    expect(() => chosenStore(raw, argument)).toThrow(UsageError);
+  });
+});

@@ -1,0 +1,87 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { HoldfastError } from "../../src/store/errors.ts";
+import { formatStoreName, isSameStore, parseStoreName, type StoreName } from "../../src/store/store-name.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "holdfast-names-"));
+const file = join(folder, "a-file");
+const logs = join(folder, "logs.db");
+writeFileSync(file, "");
+mkdirSync(logs);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function codeOf(task: () => unknown): string {
+  try {
+    task();
+    return "none";
+  } catch (error) {
+    return error instanceof HoldfastError ? error.code : String(error);
+  }
+}
+
+describe("the name of a store", () => {
+  const NAMES: ReadonlyArray<readonly [string, StoreName]> = [
+    ["sqlite:agent.db", { kind: "sqlite", path: "agent.db" }],
+    ["sqlite:/data/sessions", { kind: "sqlite", path: "/data/sessions" }],
+    ["jsonl:sessions", { kind: "jsonl", path: "sessions" }],
+    ["jsonl:odd.db", { kind: "jsonl", path: "odd.db" }],
+    ["jsonl:sqlite:x", { kind: "jsonl", path: "sqlite:x" }],
+    ["agent.db", { kind: "sqlite", path: "agent.db" }],
+    ["data/agent.sqlite", { kind: "sqlite", path: "data/agent.sqlite" }],
+    ["new/folder", { kind: "jsonl", path: "new/folder" }],
+    ["new.db/", { kind: "jsonl", path: "new.db/" }],
+    ["./data:2024", { kind: "jsonl", path: "./data:2024" }],
+    ["C:\\data\\agent.db", { kind: "sqlite", path: "C:\\data\\agent.db" }],
+  ];
+  test.each(NAMES)("%s is read without a look at the disk, where nothing lies there", (name, expected) => {
+    expect(parseStoreName(name)).toEqual(expected);
+  });
+
+  test("that is a path alone means what lies there: a file is SQLite, a folder JSONL", () => {
+    expect(parseStoreName(file)).toEqual({ kind: "sqlite", path: file });
+    expect(parseStoreName(logs)).toEqual({ kind: "jsonl", path: logs });
+    expect(parseStoreName(`sqlite:${logs}`)).toEqual({ kind: "sqlite", path: logs });
+  });
+
+  test.each(["", "sqlite:", "jsonl:", "a\0b", "postgres:agent", "http://127.0.0.1:8765", "memory:"])(
+    "is not %j",
+    (name) => {
+      expect(codeOf(() => parseStoreName(name))).toBe("usage");
+    },
+  );
+
+  test.skipIf(process.platform === "win32")("is not that of a device", () => {
+    expect(codeOf(() => parseStoreName("/dev/null"))).toBe("storage-failed");
+    expect(codeOf(() => parseStoreName(join(file, "below")))).toBe("storage-failed");
+  });
+
+  test("is written with its kind, and reads back as the same", () => {
+    for (const name of [
+      { kind: "sqlite", path: "x" },
+      { kind: "jsonl", path: "y.db" },
+    ] as const) {
+      expect(parseStoreName(formatStoreName(name))).toEqual(name);
+    }
+    expect(formatStoreName({ kind: "jsonl", path: "y.db" })).toBe("jsonl:y.db");
+  });
+});
+
+describe.skipIf(process.platform === "win32")("two names mean the same store", () => {
+  const sqlite = (path: string): StoreName => ({ kind: "sqlite", path });
+
+  test("where they lead to the same place, whatever is there", () => {
+    symlinkSync("a-file", join(folder, "link"));
+    linkSync(file, join(folder, "second"));
+    for (const name of ["a-file", "./a-file", "link", "second", "logs.db/../a-file"]) {
+      expect(isSameStore(sqlite(file), sqlite(`${folder}/${name}`)), name).toBe(true);
+    }
+    expect(isSameStore(sqlite(`${folder}/new`), { kind: "jsonl", path: `${folder}/./new` })).toBe(true);
+  });
+
+  test("and else not", () => {
+    expect(isSameStore(sqlite(file), sqlite(logs))).toBe(false);
+    expect(isSameStore(sqlite(file), sqlite(`${folder}/new`))).toBe(false);
+  });
+});
