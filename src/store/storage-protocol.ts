@@ -14,6 +14,14 @@ export type WriterSpec =
   | { readonly kind: "sqlite"; readonly path: string }
   | { readonly kind: "jsonl"; readonly root: string; readonly encoding: Encoding };
 
+/** The first message to a storage thread: where its requests come from, and what wakes it. */
+export interface ThreadStart {
+  readonly port: MessagePort;
+  /** Raised with each request. */
+  readonly counter: Int32Array;
+  readonly kind: WriterSpec["kind"];
+}
+
 export type Call =
   | { readonly method: "open"; readonly spec: WriterSpec }
   | { readonly method: "appendBatch"; readonly batches: readonly AppendBatch[] }

@@ -49,13 +49,14 @@ export class StorageThread implements StorageClient, AsyncDisposable {
   #closing: Promise<void> | undefined;
   #open = false;
 
-  constructor() {
+  /** @param kind of the writer that it will open */
+  constructor(kind: WriterSpec["kind"]) {
     this.#worker = new Worker(workerLocation());
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
     // Only raised by this thread, and slept on by the other.
     this.#counter = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-    this.#worker.postMessage({ port: port2, counter: this.#counter }, [port2]);
+    this.#worker.postMessage({ port: port2, counter: this.#counter, kind }, [port2]);
     this.#worker.onmessage = ({ data }: MessageEvent<string>) => this.#settle(data);
     this.#worker.onerror = (event) => this.#die(event.message);
     this.#worker.addEventListener("close", () => this.#die("it ended"));

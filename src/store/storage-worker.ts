@@ -1,8 +1,6 @@
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { errorToWire } from "./error-wire.ts";
 import { ClosedError } from "./errors.ts";
-import { JsonlWriter } from "./jsonl/writer.ts";
-import { SqliteWriter } from "./sqlite/writer.ts";
 import {
   decodeRequest,
   encodeReply,
@@ -10,6 +8,7 @@ import {
   type Reply,
   type Request,
   type Result,
+  type ThreadStart,
   type WriterSpec,
 } from "./storage-protocol.ts";
 import type { BackendWriter } from "./writer.ts";
@@ -24,14 +23,16 @@ declare const self: Worker;
 
 let writer: BackendWriter | undefined;
 
-self.onmessage = ({ data }: MessageEvent<{ readonly port: MessagePort; readonly counter: Int32Array }>) => {
-  const { port, counter } = data;
+self.onmessage = async ({ data }: MessageEvent<ThreadStart>) => {
+  const { port, counter, kind } = data;
+  // Only the writer that is used is loaded.
+  const openWriter = await writerFor(kind);
   for (;;) {
     const seen = Atomics.load(counter, 0);
     const request = receive(port);
     if (request === undefined) Atomics.wait(counter, 0, seen);
     else {
-      self.postMessage(encodeReply(answer(request)));
+      self.postMessage(encodeReply(answer(request, openWriter)));
       if (request.call.method === "close") return;
     }
   }
@@ -42,15 +43,15 @@ function receive(port: MessagePort): Request | undefined {
   return message === undefined ? undefined : decodeRequest(message.message);
 }
 
-function answer({ number, call }: Request): Reply {
+function answer({ number, call }: Request, openWriter: OpenWriter): Reply {
   try {
-    return { number, result: handle(call) };
+    return { number, result: handle(call, openWriter) };
   } catch (error) {
     return { number, error: errorToWire(error) };
   }
 }
 
-function handle(call: Request["call"]): Result {
+function handle(call: Request["call"], openWriter: OpenWriter): Result {
   if (call.method === "open") {
     writer = openWriter(call.spec);
     return null;
@@ -61,6 +62,23 @@ function handle(call: Request["call"]): Result {
   return result;
 }
 
-function openWriter(spec: WriterSpec): BackendWriter {
-  return spec.kind === "sqlite" ? new SqliteWriter(spec.path) : new JsonlWriter(spec.root, spec.encoding);
+type OpenWriter = (spec: WriterSpec) => BackendWriter;
+
+async function writerFor(kind: WriterSpec["kind"]): Promise<OpenWriter> {
+  if (kind === "jsonl") {
+    const { JsonlWriter } = await import("./jsonl/writer.ts");
+    return (spec) => {
+      if (spec.kind !== "jsonl") throw otherKind(spec);
+      return new JsonlWriter(spec.root, spec.encoding);
+    };
+  }
+  const { SqliteWriter } = await import("./sqlite/writer.ts");
+  return (spec) => {
+    if (spec.kind !== "sqlite") throw otherKind(spec);
+    return new SqliteWriter(spec.path);
+  };
+}
+
+function otherKind({ kind }: WriterSpec): TypeError {
+  return new TypeError(`a storage thread of another kind was asked to open ${kind}`);
 }

@@ -32,7 +32,7 @@ export async function openJsonlBackend(options: JsonlOptions): Promise<JsonlBack
   if (!isFolder(root)) makeDirectory(root);
   await using resources = new AsyncDisposableStack();
   resources.use(acquireWriterLock(root, options.holder));
-  const thread = options.thread === "process" ? undefined : resources.use(new StorageThread());
+  const thread = options.thread === "process" ? undefined : resources.use(new StorageThread("jsonl"));
   // What a crash left of logs that were never published.
   for (const draft of draftsIn(root)) rmSync(draft, { force: true });
   const found = encodingOf(root);

@@ -11,8 +11,11 @@ import { encodeLines } from "./lines.ts";
 import { OpenLog } from "./open-log.ts";
 import { formatRevision } from "./revision.ts";
 
+const HEADER_TYPE = "session";
+
 /** As little as a log's place hangs on: what a copy brings along is checked by whoever reads it. */
 const headerShape = z.looseObject({
+  type: z.unknown().optional(),
   cwd: z.string().optional(),
   delegationDepth: z.unknown().optional(),
 });
@@ -69,26 +72,20 @@ export function materialise(
   return { log: new OpenLog({ path, encoding }, file, end, system), revision };
 }
 
-/** A log file says its delegation depth, also where it is 0. A header that says it, or is none, stays as it is. */
+/**
+ * A log's header line says its type, first of all, and its delegation depth, also where that is 0. What says both, or is
+ * no header, stays as it is.
+ */
 function toStoredHeader(text: string): { readonly text: string; readonly cwd?: string } {
   const parsed = headerShape.safeParse(tryJson(text)).data;
   if (parsed === undefined) return { text };
   const { cwd, agentPreset, ...rest } = parsed;
   const place = cwd === undefined ? {} : { cwd };
-  if (parsed.delegationDepth !== undefined) return { text, ...place };
-  const { version, id, createdAt, parentSession, seedLength, origin, ...others } = rest;
-  const stored = {
-    version,
-    id,
-    createdAt,
-    cwd,
-    parentSession,
-    seedLength,
-    origin,
-    delegationDepth: 0,
-    agentPreset,
-  };
-  return { text: JSON.stringify({ ...stored, ...others }), ...place };
+  const typed = parsed.type === undefined ? text.replace("{", `{"type":"${HEADER_TYPE}",`) : text;
+  if (parsed.delegationDepth !== undefined) return { text: typed, ...place };
+  const { type = HEADER_TYPE, version, id, createdAt, parentSession, seedLength, origin, ...others } = rest;
+  const known = { type, version, id, createdAt, cwd, parentSession, seedLength, origin };
+  return { text: JSON.stringify({ ...known, delegationDepth: 0, agentPreset, ...others }), ...place };
 }
 
 function tryJson(text: string): unknown {

@@ -32,7 +32,7 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   await using resources = new AsyncDisposableStack();
   resources.use(acquireWriterLock(path, options.holder));
   // The thread comes up while this one looks at the file.
-  const thread = options.thread === "process" ? undefined : resources.use(new StorageThread());
+  const thread = options.thread === "process" ? undefined : resources.use(new StorageThread("sqlite"));
   sweepDraft(path);
   assertOneName(path);
   assertMayWrite(path);

@@ -10,9 +10,15 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { recordTexts } from "../../../src/session/records.ts";
+import { PersistenceCoordinator } from "../../../src/store/coordinator.ts";
+import { JsonlBackend } from "../../../src/store/jsonl/backend.ts";
+import type { FileSystem } from "../../../src/store/jsonl/file-system.ts";
 import { openJsonl, openJsonlReadOnly } from "../../../src/store/jsonl/index.ts";
 import type { Encoding } from "../../../src/store/jsonl/layout.ts";
+import { JsonlReader } from "../../../src/store/jsonl/reader.ts";
+import { JsonlWriter } from "../../../src/store/jsonl/writer.ts";
 import type { SessionPersistence } from "../../../src/store/persistence.ts";
+import { runInProcess } from "../../../src/store/storage-thread.ts";
 import { drain } from "../../contract/streaming.ts";
 
 export const ENCODINGS = ["zstd", "none"] as const;
@@ -42,6 +48,17 @@ export class Place implements Disposable {
   open(encoding?: Encoding): Promise<SessionPersistence> {
     const options = { root: this.root, clock, chunkWindowMs: 0, thread: "process" } as const;
     return openJsonl({ ...options, ...(encoding === undefined ? {} : { encoding }) });
+  }
+
+  /** The same store, without a lock, over a disk that can be made to fail. */
+  openOn(disk: FileSystem, encoding: Encoding = "zstd"): SessionPersistence {
+    const resources = new AsyncDisposableStack();
+    const reader = resources.use(new JsonlReader(this.root, false));
+    const writer = resources.adopt(runInProcess(new JsonlWriter(this.root, encoding, disk)), (client) =>
+      client.close(),
+    );
+    const backend = new JsonlBackend(this.root, encoding, reader, writer, resources);
+    return new PersistenceCoordinator(backend, { clock, chunkWindowMs: 0 });
   }
 
   read(): Promise<SessionPersistence> {
