@@ -1,16 +1,17 @@
 import { join } from "node:path";
+import { logs } from "./logs.ts";
 import { BenchFolder, type Figure, format, median, runCase } from "./measure.ts";
 import { measureStartup } from "./startup.ts";
 
 /*
  * Prints each figure beside its floor, measured in the same run on the same machine. `bun run bench [PART…]` runs the
- * parts named: commits, bulk, cold, startup. It asserts nothing: a slow machine is not a defect.
+ * parts named: commits, bulk, cold, startup, logs. It asserts nothing: a slow machine is not a defect.
  */
 
 const RUNS = 7;
 const executable = process.env["HOLDFAST_EXECUTABLE"] ?? join(import.meta.dir, "..", "dist", "holdfast");
 
-const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = { commits, bulk, cold, startup };
+const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = { commits, bulk, cold, startup, logs };
 const wanted = process.argv.slice(2);
 for (const name of wanted.length > 0 ? wanted : Object.keys(PARTS)) {
   const part = PARTS[name];

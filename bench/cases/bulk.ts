@@ -1,10 +1,11 @@
 import type { SessionEvent } from "../../src/session/events.ts";
 import type { Session } from "../../src/session/session.ts";
+import { openJsonl } from "../../src/store/jsonl/index.ts";
 import { openSqlite } from "../../src/store/sqlite/index.ts";
 import { BenchFolder } from "../measure.ts";
 import { thousands } from "../thousands.ts";
 
-/* Bulk appends of 1,000 events a batch, as a copy would: the next batch is made while the disk has the one before. */
+/* Bulk appends of 1,000 events a batch to the store that the argument names, as a copy would: the next batch is made while the disk has the one before. */
 
 const EVENTS = 200_000;
 const IN_FLIGHT = 2;
@@ -12,7 +13,11 @@ const IN_FLIGHT = 2;
 const STRETCH = 20;
 
 using folder = new BenchFolder();
-await using store = await openSqlite({ path: folder.file("store.db"), clock: () => 0, chunkWindowMs: 0 });
+const options = { clock: () => 0, chunkWindowMs: 0 };
+await using store =
+  process.argv[2] === "jsonl"
+    ? await openJsonl({ ...options, root: folder.file("root") })
+    : await openSqlite({ ...options, path: folder.file("store.db") });
 await using session = await store.create({ version: 0, id: "bulk", createdAt: 0 });
 
 // A copy of any size is long enough for the code to be compiled; a short first session pays for that here.

