@@ -45,6 +45,17 @@ export function serialiseHeader(header: SessionHeader): string {
 }
 
 /**
+ * The header of a session that is made now: it says its delegation depth, since a log file must, and an empty `cwd`
+ * counts as none, since dsh lists nothing of a root that holds one.
+ * @throws CorruptError naming the member that is wrong.
+ */
+export function newHeader(value: SessionHeader): SessionHeader {
+  const { cwd, ...header } = parseHeader(value);
+  const place = cwd === undefined || cwd === "" ? {} : { cwd };
+  return parseHeader({ ...header, ...place, delegationDepth: header.delegationDepth ?? 0 });
+}
+
+/**
  * Checks a header and keeps the members that this version knows, in the order of the format.
  * @throws CorruptError naming the member that is wrong.
  */

@@ -28,6 +28,13 @@ export const OPAQUE_TYPES: readonly string[] = [
   "tool/code-dispatch*",
   "tool-workflow/*",
   "agent-preset/selected",
+  "feedback/record",
+  "schedule/change",
+  "team/member",
+  "team/message/delivered",
+  "team/message/queued",
+  "team/task",
+  "web/deepseek-search-llm-request",
 ];
 
 const exact = new Set(OPAQUE_TYPES.filter((name) => !name.endsWith("*")));

@@ -1,5 +1,5 @@
 import { CorruptError, InvalidEventError, type Place } from "./errors.ts";
-import { type EventDraft, findEventFault, type SessionEvent } from "./events.ts";
+import { type EventDraft, findEventFault, isMessageType, type SessionEvent } from "./events.ts";
 import { findJsonFault, freezeJson, MAX_JSON_DEPTH, snapshotJson } from "./json.ts";
 import { modernise } from "./legacy.ts";
 import { recogniseChunk } from "./recognise.ts";
@@ -84,6 +84,10 @@ export function encodeEvent(input: SessionEvent): EncodedEvent {
   if (modernise(event as Readonly<Record<string, unknown>>) !== event) {
     throw new InvalidEventError("The event has a shape of older logs, which is only read", place);
   }
+  const nameless = namelessMessage(input);
+  if (nameless !== undefined) {
+    throw new InvalidEventError("The message has no id", { ...place, field: nameless });
+  }
   const fault = findEventFault(event);
   if (fault?.kind === "malformed") {
     const message = `The event is malformed: expected ${fault.expected}, found ${fault.found}`;
@@ -94,6 +98,16 @@ export function encodeEvent(input: SessionEvent): EncodedEvent {
   }
   const text = JSON.stringify(event);
   return encoded(event as SessionEvent, text);
+}
+
+/** Where a new message should have its id and has none. Older logs hold such messages; they are only read. */
+function namelessMessage({ type, data }: SessionEvent): string | undefined {
+  if (!isMessageType(type) || typeof data !== "object" || data === null) return undefined;
+  const message: unknown = type === "user/message" ? data : Reflect.get(data, "message");
+  if (typeof message !== "object" || message === null) return undefined;
+  const id: unknown = Reflect.get(message, "id");
+  if (id !== undefined && id !== "") return undefined;
+  return type === "user/message" ? "data.id" : "data.message.id";
 }
 
 function encoded(event: SessionEvent, text: string): EncodedEvent {

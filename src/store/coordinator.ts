@@ -1,5 +1,5 @@
 import type { SessionEvent } from "../session/events.ts";
-import { decodeHeader, parseHeader, type SessionHeader } from "../session/header.ts";
+import { decodeHeader, newHeader, type SessionHeader } from "../session/header.ts";
 import { SessionLog } from "../session/log.ts";
 import { SessionProjections } from "../session/projections/index.ts";
 import { encodeEvent, type SessionRecord } from "../session/records.ts";
@@ -58,8 +58,7 @@ export class PersistenceCoordinator implements SessionPersistence {
 
   create(header: SessionHeader, options: Cancellable = {}): Promise<Session> {
     return this.#exclusive(header.id, options, async () => {
-      // Depth 0 is said, since a log file must say it: what is read back is the same from every backend.
-      const own = parseHeader({ ...header, delegationDepth: header.delegationDepth ?? 0 });
+      const own = newHeader(header);
       const taken = this.#open.has(own.id) || (await this.#backend.readRevision(own.id)) !== undefined;
       if (taken) throw new AlreadyExistsError(own.id);
       return this.#openSession(own, [], new SessionProjections(), SessionEntry.registered(own, this.#queue));

@@ -17,7 +17,6 @@ const FULL: Partial<SessionHeader> = {
 /** Working directories of this and other systems; some differ only in what a folder's name cannot show. */
 const CWDS: ReadonlyArray<string | undefined> = [
   undefined,
-  "",
   "/",
   "/work",
   "/work/",
@@ -92,6 +91,18 @@ export function headers({ rigged }: Contract): void {
         for (const header of headers) await expectHeader(rig, header);
         const listed = (await rig.store.list()).items.map(({ id }) => id);
         expect(listed.toSorted()).toEqual(headers.map(({ id }) => id).toSorted());
+      }),
+    );
+
+    test(
+      "an empty working directory counts as none, and a delegation depth that is not given as 0",
+      rigged(async (rig) => {
+        const { delegationDepth: _, ...bare } = headerOf("s", { cwd: "" });
+        await using session = await rig.store.create(bare);
+        expect(session.header).toEqual(headerOf("s"));
+        await session.log.append(title(0));
+        await rig.restart();
+        await expectHeader(rig, headerOf("s"));
       }),
     );
 

@@ -88,6 +88,15 @@ export function validation({ rigged }: Contract): void {
     }
 
     const malformed: ReadonlyArray<readonly [string, EventDraft]> = [
+      ["a message with an empty id", userMessage("x", "")],
+      [
+        "a message without an id",
+        {
+          type: "user/message",
+          data: { role: "user", content: [], source: { kind: "user" } },
+          surfaceOp: "append",
+        },
+      ],
       ["an unknown type that is not ignorable", { type: "future/event", data: {} }],
       ["a known type with data of another shape", { type: "tool/call", data: { turn: 1 } }],
       ["a seq that is cited twice", { ...userMessage("x"), sourceEventSeqs: [0, 0] }],

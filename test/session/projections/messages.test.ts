@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isEvent, type ModelMessage, type SessionEvent } from "../../../src/session/events.ts";
-import type { LogView } from "../../../src/session/log-view.ts";
+import { LogView } from "../../../src/session/log-view.ts";
 import { SessionProjections } from "../../../src/session/projections/index.ts";
+import { decodeRecord } from "../../../src/session/records.ts";
 import { arbitraryEvents, batchSizes } from "../../fixtures/arbitraries.ts";
 import {
   assistantMessage,
@@ -73,10 +74,9 @@ describe("the model's history", () => {
   test("gives a message without an id one of the session and its seq", () => {
     const [first] = viewOfDrafts([userMessage("q")]);
     const data = { role: "user" as const, content: [textBlock("q")], source: { kind: "user" } };
-    const log = viewOfDrafts([
-      { type: "session/title", data: {} },
-      { type: "user/message", data, surfaceOp: "append" },
-    ]);
+    const stored = { type: "user/message", seq: 1, time: 0, data, surfaceOp: "append" };
+    const { record } = decodeRecord(JSON.stringify(stored), {});
+    const log = new LogView([...viewOfDrafts([{ type: "session/title", data: {} }]).records(), record]);
     expect(messagesOf(log)).toEqual([{ ...data, id: "legacy-message:s:1" }]);
     expect(first?.data).toHaveProperty("id", "user-q");
   });

@@ -1,40 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { closeSync, openSync, writeSync } from "node:fs";
-import { join } from "node:path";
-import { z } from "zod";
-import { ProcessOutput } from "../../fixtures/process-output.ts";
 import { buildLog, frameOf, headerText, titleText } from "./log-bytes.ts";
 import { Place } from "./place.ts";
+import { readInChild } from "./reader-process.ts";
 
-const READER = join(import.meta.dir, "../../fixtures/jsonl-reader.ts");
 const MIB = 1024 * 1024;
 const BLOCK = 128 * 1024;
 const MAX_RSS = 300 * MIB;
 const TIMEOUT = 30_000;
 const WAYS = ["inspect", "stream", "list", "readFrom", "tail"] as const;
-
-const report = z.union([
-  z.object({ way: z.enum(WAYS), outcome: z.union([z.string(), z.number()]) }),
-  z.object({ maxRss: z.number() }),
-]);
-
-/** Reads the session in every way, each in the same process, and says how each ended and what it took. */
-async function readInChild(place: Place, ways: readonly string[] = WAYS) {
-  await using child = Bun.spawn([process.execPath, READER, place.root, "s", ...ways], {
-    stdio: ["ignore", "pipe", "inherit"],
-    timeout: TIMEOUT / 2,
-    killSignal: "SIGKILL",
-  });
-  const text = await new ProcessOutput(child.stdout).whole;
-  const outcomes: Record<string, string | number> = {};
-  let maxRss = Number.POSITIVE_INFINITY;
-  for (const line of text.split("\n").slice(0, -1)) {
-    const said = report.parse(JSON.parse(line));
-    if ("way" in said) outcomes[said.way] = said.outcome;
-    else maxRss = said.maxRss;
-  }
-  return { outcomes, maxRss };
-}
 
 interface BombPlan {
   readonly gigabytes: number;
@@ -105,7 +79,7 @@ describe("a frame that unfolds to more than memory holds", () => {
       for (const more of [NOTHING, GOOD]) {
         using place = new Place();
         place.put("s", "zstd", logWith(bomb(plan), more));
-        const { outcomes, maxRss } = await readInChild(place);
+        const { outcomes, maxRss } = await readInChild(place, WAYS);
         expect(outcomes).toEqual(REFUSED);
         expect(maxRss).toBeLessThan(MAX_RSS);
       }
@@ -147,7 +121,7 @@ describe("a frame that unfolds to more than memory holds", () => {
     async (_, plan) => {
       using place = new Place();
       place.put("s", "zstd", logWith(bomb(plan), NOTHING));
-      const { outcomes, maxRss } = await readInChild(place);
+      const { outcomes, maxRss } = await readInChild(place, WAYS);
       // Whether it is a torn tail or too much to look into: nobody reads it.
       for (const way of ["inspect", "stream", "readFrom"]) {
         expect([1, "unsupported-format"]).toContain(outcomes[way] ?? "");
@@ -202,7 +176,7 @@ describe("a line of a hundred megabytes", () => {
     async (_, before, after, code) => {
       using place = new Place();
       longLine(place, before, 100, after);
-      const { outcomes, maxRss } = await readInChild(place);
+      const { outcomes, maxRss } = await readInChild(place, WAYS);
       expect(outcomes).toEqual({ inspect: code, stream: code, list: 1, readFrom: code, tail: code });
       expect(maxRss).toBeLessThan(MAX_RSS);
     },
