@@ -20,7 +20,7 @@ const header = decodeHeader(headerText, {});
   let next = 0;
   for (const unit of unitsOf(file, bodyOffset, false)) {
     if (unit.kind === "break") throw new Error(unit.found);
-    const { records, next: after } = decodeLines(unit.content, next, {});
+    const { records, next: after } = decodeLines(unit.content, next, {}, "zstd");
     await store.append(
       session.id,
       records.flatMap(({ record }) => recordEvents(record)),

@@ -12,6 +12,7 @@ import type {
   StoredSession,
   StoredSummary,
 } from "../backend.ts";
+import { type HoldfastError, NotFoundError, toStorageError } from "../errors.ts";
 import type { StorageClient } from "../storage-thread.ts";
 import { type Encoding, logPath } from "./layout.ts";
 import type { JsonlReader } from "./reader.ts";
@@ -59,7 +60,26 @@ export class JsonlBackend implements StorageBackend {
 
   /** While a batch is on its way to the disk, readers here see no more of its log than what is durable. */
   async appendBatch(batches: readonly AppendBatch[]): Promise<readonly AppendOutcome[]> {
-    for (const { id } of batches) this.#reader.hold(id);
+    const refused = new Map<AppendBatch, HoldfastError>();
+    for (const batch of batches) {
+      try {
+        this.#reader.hold(batch.id);
+      } catch (error) {
+        const place = { sessionId: batch.id };
+        refused.set(batch, toStorageError(error, "The append could not be saved", place));
+      }
+    }
+    const sent = batches.filter((batch) => !refused.has(batch));
+    const outcomes = await this.#send(sent);
+    return batches.map((batch) => {
+      const error = refused.get(batch);
+      if (error !== undefined) return { ok: false, error };
+      return outcomes[sent.indexOf(batch)] ?? { ok: false, error: new NotFoundError(batch.id) };
+    });
+  }
+
+  async #send(batches: readonly AppendBatch[]): Promise<readonly AppendOutcome[]> {
+    if (batches.length === 0) return [];
     let outcomes: readonly AppendOutcome[] = [];
     try {
       outcomes = await this.#writer.appendBatch(batches);

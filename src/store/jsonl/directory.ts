@@ -19,9 +19,17 @@ export interface LogEntry extends LogLocation {
 /** Listings are sorted by it, part by part. */
 export type LogKey = readonly [project: string, name: string, file: string];
 
+const NOTHING_THERE = new Set(["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EPERM"]);
+
 /** Names of the project folders, sorted. Nothing where there is no root. */
 export function projectsOf(root: string): string[] {
-  return foldersOf(entriesOf(root));
+  try {
+    return foldersOf(readdirSync(root, { withFileTypes: true }));
+  } catch (error) {
+    // An empty list for a root that may not be read would look like lost data.
+    if (errorCode(error) === "ENOENT") return [];
+    throw toStorageError(error, "The session root could not be read", { path: root });
+  }
 }
 
 /** All logs below a project's folder in the order of their keys, from after `after` on. */
@@ -70,7 +78,9 @@ export function findLogs(root: string, id: string): LogEntry[] {
   for (const project of projectsOf(root)) {
     if (exists(join(root, project, encodedId))) found.push(...logsIn(root, project, encodedId));
     for (const name of [`${encodedId}.jsonl`, `${encodedId}.jsonl.zstd`]) {
-      const flat = exists(join(root, project, name)) ? flatEntry(root, project, name) : undefined;
+      // A folder of this name belongs to another id.
+      const path = join(root, project, name);
+      const flat = exists(path) && !isDirectory(path) ? flatEntry(root, project, name) : undefined;
       if (flat !== undefined) found.push(flat);
     }
   }
@@ -135,7 +145,7 @@ export function draftsIn(root: string): string[] {
   return projectsOf(root).flatMap((project) =>
     foldersOf(entriesOf(join(root, project))).flatMap((folder) =>
       entriesOf(join(root, project, folder))
-        .filter(({ name }) => roleOf(name).kind === "draft")
+        .filter((entry) => roleOf(entry.name).kind === "draft" && !entry.isDirectory())
         .map(({ name }) => join(root, project, folder, name)),
     ),
   );
@@ -151,7 +161,15 @@ function foldersOf(entries: readonly Dirent[]): string[] {
 /** A link to a folder counts as one. */
 function isFolder(entry: Dirent): boolean {
   if (!entry.isSymbolicLink()) return entry.isDirectory();
-  return statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.isDirectory() === true;
+  return isDirectory(join(entry.parentPath, entry.name));
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch {
+    return false; // a link to itself, or to where this user may not look
+  }
 }
 
 function entriesOf(folder: string): Dirent[] {
@@ -159,8 +177,8 @@ function entriesOf(folder: string): Dirent[] {
     return readdirSync(folder, { withFileTypes: true });
   } catch (error) {
     const code = errorCode(error);
-    // Deleted meanwhile, or a stray file.
-    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    // Deleted meanwhile, a stray file, a link to itself, or another user's: no reason to hide all others.
+    if (code !== undefined && NOTHING_THERE.has(code)) return [];
     throw toStorageError(error, "A folder of the store could not be read", { path: folder });
   }
 }
@@ -171,7 +189,7 @@ function exists(path: string): boolean {
   } catch (error) {
     const code = errorCode(error);
     // No file name is that long, and a project may be a file.
-    if (code === "ENAMETOOLONG" || code === "ENOTDIR" || code === "ENOENT") return false;
+    if (code === "ENAMETOOLONG" || (code !== undefined && NOTHING_THERE.has(code))) return false;
     throw toStorageError(error, "A folder of the store could not be read", { path });
   }
 }

@@ -3,6 +3,8 @@ import { errorCode } from "../errors.ts";
 /** Most bytes that one frame may hold, unfolded. Writers refuse larger batches, readers larger frames. */
 export const MAX_FRAME_BYTES = 64 * 1024 * 1024;
 
+/** Largest window that decoders take without being asked to. */
+const MAX_WINDOW = 128 * 1024 * 1024;
 const DESCRIPTOR_AT = 4;
 const CHECKSUM_FLAG = 0b100;
 const CHECKSUM_SIZE = 4;
@@ -24,8 +26,19 @@ export type DecodedFrame =
   | { readonly kind: "damaged"; readonly found: string }
   | { readonly kind: "too-large" };
 
-/** Unfolds one whole frame of which the structure was walked; checks its checksum. Memory stays bounded. */
-export function decodeFrame(frame: Buffer, bound: number): DecodedFrame {
+/** What must be known of a frame before it is unfolded; see frame-walker.ts. */
+export interface FrameSize {
+  readonly bound: number;
+  readonly least: number;
+  readonly isStated: boolean;
+  readonly window: number;
+}
+
+/** Unfolds one whole frame, or several, of which the structure was walked; checks the checksums. Memory stays bounded. */
+export function decodeFrame(frame: Buffer, { bound, least, isStated, window }: FrameSize): DecodedFrame {
+  // Where the frame itself says so, nothing is unfolded to find out.
+  const isTooLarge = least > MAX_FRAME_BYTES || isStated || window > MAX_WINDOW;
+  if (bound > MAX_FRAME_BYTES && isTooLarge) return { kind: "too-large" };
   try {
     if (bound <= MAX_FRAME_BYTES) return { kind: "content", content: Bun.zstdDecompressSync(frame) };
     // Small blocks may unfold to less than they could. Loaded when it is needed: it brings all of node's streams along.

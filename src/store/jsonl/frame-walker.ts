@@ -26,11 +26,18 @@ export type Walk =
       readonly end: number;
       /** Bytes that it unfolds to, at most. */
       readonly bound: number;
+      /** Bytes that it unfolds to, at least: of its blocks that are not compressed. */
+      readonly least: number;
       /** Whether the frame says that it unfolds to `bound`. */
       readonly isStated: boolean;
+      /** Memory that a decoder needs beside the content, at most; 0 where the content is all. */
+      readonly window: number;
     }
-  /** The bytes end inside of the frame; `blocksEnd` is the offset after its last whole block. */
-  | { readonly kind: "cut"; readonly blocksEnd: number }
+  /**
+   * The bytes end inside of the frame. `blocksEnd` is the offset after its last whole block; `needs` is the memory that
+   * a decoder makes room for before the first one.
+   */
+  | { readonly kind: "cut"; readonly blocksEnd: number; readonly needs: number }
   | { readonly kind: "bad"; readonly found: string };
 
 /** Walks over the frame that begins at `start`, as far as `bytes` go. */
@@ -42,7 +49,7 @@ export function walkFrame(bytes: Buffer, start: number): Walk {
       : FRAME_MAGIC.subarray(0, bytes.length - start).equals(bytes.subarray(start));
   if (!hasMagic) return bad("another magic number");
   const descriptor = bytes[descriptorAt];
-  if (descriptor === undefined) return { kind: "cut", blocksEnd: start };
+  if (descriptor === undefined) return cut(start);
   if ((descriptor & ZERO_BITS) !== 0) return bad("reserved bits in the frame header");
   if ((descriptor & DICTIONARY_MASK) !== 0) return bad("a frame that needs a dictionary");
   if ((descriptor & CHECKSUM_FLAG) === 0) return bad("a frame without a checksum");
@@ -51,25 +58,61 @@ export function walkFrame(bytes: Buffer, start: number): Walk {
   const sizeBytes = flag === 0 && single ? 1 : (CONTENT_SIZE_BYTES[flag] ?? 0);
   const sizeAt = descriptorAt + 1 + (single ? 0 : 1);
   let at = sizeAt + sizeBytes;
-  if (at > bytes.length) return { kind: "cut", blocksEnd: start };
+  if (at > bytes.length) return cut(start);
+  const stated = sizeBytes === 0 ? undefined : readSize(bytes, sizeAt, sizeBytes);
+  const window = single ? 0 : windowOf(bytes.readUInt8(descriptorAt + 1));
+  const needs = single ? (stated ?? 0) : window;
   let blocks = 0;
+  let least = 0;
   for (;;) {
-    if (at + BLOCK_HEADER_SIZE > bytes.length) return { kind: "cut", blocksEnd: blocks === 0 ? start : at };
+    const blocksEnd = blocks === 0 ? start : at;
+    if (at + BLOCK_HEADER_SIZE > bytes.length) return { kind: "cut", blocksEnd, needs };
     const header = bytes.readUIntLE(at, BLOCK_HEADER_SIZE);
     const type = (header >> 1) & 0b11;
     const size = header >> 3;
     if (type === 3) return bad("a block of a reserved type");
     if (size > MAX_BLOCK) return bad("a block that is too large");
     const next = at + BLOCK_HEADER_SIZE + (type === 1 ? 1 : size);
-    if (next > bytes.length) return { kind: "cut", blocksEnd: blocks === 0 ? start : at };
+    if (next > bytes.length) return { kind: "cut", blocksEnd, needs };
     at = next;
     blocks += 1;
+    if (type !== 2) least += size;
     if ((header & 1) === 1) break;
   }
   const end = at + CHECKSUM_SIZE;
-  if (end > bytes.length) return { kind: "cut", blocksEnd: at };
-  const bound = sizeBytes === 0 ? blocks * MAX_BLOCK : readSize(bytes, sizeAt, sizeBytes);
-  return { kind: "frame", end, bound, isStated: sizeBytes > 0 };
+  if (end > bytes.length) return { kind: "cut", blocksEnd: at, needs };
+  const most = blocks * MAX_BLOCK;
+  const bound = stated ?? most;
+  if (bound > most || bound < least) return bad("a content size that is not that of the blocks");
+  return { kind: "frame", end, bound, least, isStated: stated !== undefined, window };
+}
+
+/**
+ * Walks over the blocks that stand at the beginning of `bytes`: where the last whole one ends. `isEnd` tells that the
+ * frame ends there, with its checksum or with a block that cannot be.
+ */
+export function walkBlocks(bytes: Buffer): { readonly blocksEnd: number; readonly isEnd: boolean } {
+  let at = 0;
+  while (at + BLOCK_HEADER_SIZE <= bytes.length) {
+    const header = bytes.readUIntLE(at, BLOCK_HEADER_SIZE);
+    const size = header >> 3;
+    if (size > MAX_BLOCK) return { blocksEnd: at + BLOCK_HEADER_SIZE, isEnd: true };
+    const next = at + BLOCK_HEADER_SIZE + (((header >> 1) & 0b11) === 1 ? 1 : size);
+    if (next > bytes.length) break;
+    at = next;
+    if ((header & 1) === 1) return { blocksEnd: at + CHECKSUM_SIZE, isEnd: true };
+  }
+  return { blocksEnd: at, isEnd: false };
+}
+
+function cut(start: number): Walk {
+  return { kind: "cut", blocksEnd: start, needs: 0 };
+}
+
+/** Bytes of the window that a descriptor asks for. Source: RFC 8878, section 3.1.1.1.2. */
+function windowOf(descriptor: number): number {
+  const base = 2 ** (10 + (descriptor >> 3));
+  return base + (base / 8) * (descriptor & 0b111);
 }
 
 function readSize(bytes: Buffer, at: number, width: number): number {

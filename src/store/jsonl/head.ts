@@ -1,12 +1,13 @@
 import { decodeHeader, type SessionHeader } from "../../session/header.ts";
 import type { SessionProblem } from "../backend.ts";
-import { CorruptError, HoldfastError } from "../errors.ts";
+import { CorruptError, toStorageError } from "../errors.ts";
 import { toProblem } from "../reading.ts";
 import { decodeFrame } from "./frame-codec.ts";
 import { walkFrame } from "./frame-walker.ts";
+import type { Encoding } from "./layout.ts";
 import { decodeLines, decodeUtf8 } from "./lines.ts";
 import { LogFile, type LogLocation } from "./log-file.ts";
-import { unitsOf } from "./units.ts";
+import { tooLarge } from "./units.ts";
 
 /** The beginning of a log: its first line, which is the header. */
 export interface LogHead {
@@ -18,37 +19,59 @@ export interface LogHead {
 
 /** A listing reads this much of each log; nearly every header and first record fits in. */
 const GLANCE = 4 * 1024;
+/** Longest header line, and longest first record that a listing looks at, in bytes. */
+const MAX_LINE = 1024 * 1024;
 const NEWLINE = 0x0a;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Reads the header line. @throws CorruptError when it was never fully written or is damaged */
 export function readHead(file: LogFile): LogHead {
   const place = { path: file.path, offset: 0, row: 1 };
-  const first = unitsOf(file, 0, false).next().value;
-  if (first === undefined || first.kind === "break") {
+  const few = firstLine(file.read(0, GLANCE), file.encoding);
+  const line =
+    few.kind === "cut" && file.size > GLANCE ? firstLine(file.read(0, MAX_LINE), file.encoding) : few;
+  if (line.kind === "cut" && file.size > MAX_LINE) throw tooLarge(file.path, 0);
+  if (line.kind !== "line") {
     throw new CorruptError("The log has no header", {
       expected: "a session header as its first line",
-      found: first?.found ?? "an empty file",
-      place,
-    });
-  }
-  const { content } = first;
-  const newline = content.indexOf(NEWLINE);
-  if (file.encoding === "zstd") {
-    if (newline >= 0 && newline === content.length - 1) {
-      return { headerText: decodeUtf8(content.subarray(0, newline), place), bodyOffset: first.end };
-    }
-    throw new CorruptError("The first frame is not one header line", {
-      expected: "one line",
-      found: newline < 0 ? "a line without an end" : "several lines",
+      found: file.size === 0 ? "an empty file" : line.found,
       place,
     });
   }
   // An editor may have put a mark before the first line; it is no part of it.
-  const start = content.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
-    ? BYTE_ORDER_MARK.length
-    : 0;
-  return { headerText: decodeUtf8(content.subarray(start, newline), place), bodyOffset: newline + 1 };
+  const isMarked =
+    file.encoding === "none" && line.content.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  const content = line.content.subarray(isMarked ? BYTE_ORDER_MARK.length : 0, -1);
+  if (content.includes(NEWLINE)) {
+    throw new CorruptError("The first frame is not one header line", {
+      expected: "one line",
+      found: "several lines",
+      place,
+    });
+  }
+  return { headerText: decodeUtf8(content, place), bodyOffset: line.end };
+}
+
+type FirstLine =
+  | { readonly kind: "line"; readonly content: Buffer; readonly end: number }
+  | { readonly kind: "cut" | "bad"; readonly found: string };
+
+/** The first frame, or the first plain line, of these bytes, with the line feed that ends it. */
+function firstLine(bytes: Buffer, encoding: Encoding): FirstLine {
+  if (encoding === "none") {
+    const end = bytes.indexOf(NEWLINE) + 1;
+    if (end === 0) return { kind: "cut", found: "a line without an end" };
+    return { kind: "line", content: bytes.subarray(0, end), end };
+  }
+  const walk = walkFrame(bytes, 0);
+  if (walk.kind === "cut") return { kind: "cut", found: "the end of the file" };
+  if (walk.kind === "bad") return walk;
+  if (walk.bound > MAX_LINE) return { kind: "bad", found: "a line that is too long" };
+  const decoded = decodeFrame(bytes.subarray(0, walk.end), walk);
+  if (decoded.kind !== "content") return { kind: "bad", found: "content that does not match its checksum" };
+  const { content } = decoded;
+  if (content.at(-1) !== NEWLINE) return { kind: "bad", found: "a line without an end" };
+  return { kind: "line", content, end: walk.end };
 }
 
 /** What a listing learns from the first bytes of a log. */
@@ -70,8 +93,8 @@ export function glanceAt(location: LogLocation): Glance {
     const problem = firstRecordProblem(file, head, header.id);
     return { headerText, header, ...(problem === undefined ? {} : { problem }) };
   } catch (error) {
-    if (error instanceof HoldfastError) return { headerText, problem: toProblem(error) };
-    throw error;
+    const { path } = location;
+    return { headerText, problem: toProblem(toStorageError(error, "The log could not be read", { path })) };
   }
 }
 
@@ -80,18 +103,9 @@ function firstRecordProblem(
   { bodyOffset }: LogHead,
   sessionId: string,
 ): SessionProblem | undefined {
-  const bytes = file.read(bodyOffset, GLANCE - bodyOffset);
-  const content = file.encoding === "zstd" ? firstFrame(bytes) : bytes;
-  const newline = content?.indexOf(NEWLINE) ?? -1;
-  if (content === undefined || newline < 0) return undefined;
-  const place = { path: file.path, sessionId, offset: bodyOffset };
-  const { fault } = decodeLines(content.subarray(0, newline + 1), 0, place);
+  const first = firstLine(file.read(bodyOffset, GLANCE - bodyOffset), file.encoding);
+  if (first.kind !== "line") return undefined;
+  const line = first.content.subarray(0, first.content.indexOf(NEWLINE) + 1);
+  const { fault } = decodeLines(line, 0, { path: file.path, sessionId, offset: bodyOffset }, file.encoding);
   return fault === undefined ? undefined : toProblem(fault.error);
-}
-
-function firstFrame(bytes: Buffer): Buffer | undefined {
-  const walk = walkFrame(bytes, 0);
-  if (walk.kind !== "frame") return undefined;
-  const decoded = decodeFrame(bytes.subarray(0, walk.end), walk.bound);
-  return decoded.kind === "content" ? decoded.content : undefined;
 }

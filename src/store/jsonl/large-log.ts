@@ -1,7 +1,7 @@
 import type { DecodedRecord, SessionRecord } from "../../session/records.ts";
-import { CorruptError, StorageFailedError } from "../errors.ts";
+import { CorruptError, StorageFailedError, toStorageError } from "../errors.ts";
 import { splitLines } from "./lines.ts";
-import { isSameFile, LogFile } from "./log-file.ts";
+import { isSameFile, LogFile, type LogLocation } from "./log-file.ts";
 import { unitsOf } from "./units.ts";
 
 /*
@@ -75,7 +75,7 @@ export class LargeLog {
 
   #read(offset: number): readonly string[] {
     const { path, encoding, size, identity } = this.#file;
-    using file = new LogFile({ path, encoding }, size);
+    using file = this.#open({ path, encoding }, size);
     if (!isSameFile(file.identity, identity)) {
       throw new StorageFailedError("The log of an open session was replaced by another file", {
         place: { path },
@@ -86,6 +86,14 @@ export class LargeLog {
     const lines = unit?.kind === "unit" ? splitLines(unit.content) : undefined;
     if (lines === undefined) throw this.#changed(offset);
     return lines;
+  }
+
+  #open(location: LogLocation, size: number): LogFile {
+    try {
+      return new LogFile(location, size);
+    } catch (error) {
+      throw toStorageError(error, "The log of an open session could not be read", { path: location.path });
+    }
   }
 
   #changed(offset: number): CorruptError {

@@ -32,34 +32,38 @@ export interface DecodedLines {
 }
 
 /** Decodes the lines of `content`, of which the first event must have the seq `next`. */
-export function decodeLines(content: Buffer, next: number, place: Place): DecodedLines {
+export function decodeLines(content: Buffer, next: number, place: Place, encoding: Encoding): DecodedLines {
+  // A frame of nothing: no batch is empty.
+  if (content.length === 0) return { records: [], next, fault: { error: partialLine(place), start: 0 } };
   const texts = splitLines(content);
-  if (texts === undefined) return decodeSlowly(content, next, place);
+  if (texts === undefined) return decodeSlowly(content, next, place, encoding);
   const records: DecodedRecord[] = [];
   let seq = next;
   for (const text of texts) {
     try {
       const decoded = decodeRecord(text, place);
-      if (decoded.record.seq !== seq) return decodeSlowly(content, next, place);
+      if (decoded.record.seq !== seq) return decodeSlowly(content, next, place, encoding);
       records.push(decoded);
       seq += decoded.record.count;
     } catch (error) {
       if (!(error instanceof HoldfastError)) throw error;
       // Where a bad line begins, and which seq it should have, is only worked out for that one.
-      return decodeSlowly(content, next, place);
+      return decodeSlowly(content, next, place, encoding);
     }
   }
   return { records, next: seq };
 }
 
 /** Line by line, so that the first bad one is known by its bytes. */
-function decodeSlowly(content: Buffer, next: number, place: Place): DecodedLines {
+function decodeSlowly(content: Buffer, next: number, place: Place, encoding: Encoding): DecodedLines {
   const records: DecodedRecord[] = [];
   let seq = next;
   for (let start = 0; start < content.length; ) {
     const newline = content.indexOf(NEWLINE, start);
     const end = newline < 0 ? content.length : newline;
-    const at = { ...place, ...(place.offset === undefined ? {} : { offset: place.offset + start }) };
+    // A line in a frame has no place of its own in the file; the frame has.
+    const at =
+      encoding === "none" && place.offset !== undefined ? { ...place, offset: place.offset + start } : place;
     try {
       if (newline < 0) throw partialLine(at);
       const decoded = decodeNext(decodeUtf8(content.subarray(start, end), at), seq, at);

@@ -14,6 +14,11 @@ import { decodeId } from "./layout.ts";
 
 const DEFAULT_LIMIT = 100;
 const SEPARATOR = "/";
+const MISNAMED: SessionProblem = {
+  state: "corrupt",
+  reason:
+    "No session id is encoded like the name of this folder or file, so that it cannot be read by its id",
+};
 
 /** One page of the logs below a root, by project and name. Reads the first bytes of each, and changes nothing. */
 export function listLogs(root: string, { limit = DEFAULT_LIMIT, cursor }: PageRequest): Page<StoredSummary> {
@@ -49,7 +54,8 @@ function summary(root: string, entry: LogEntry, isSuspect: boolean): StoredSumma
     return { ...known, headerText: "", problem: { state: "unsupported", reason: message } };
   }
   const { headerText, problem } = glanceAt(entry);
-  const found = problem ?? (isSuspect ? duplicateOf(root, id) : undefined);
+  const misnamed = decodeId(entry.encodedId) === undefined ? MISNAMED : undefined;
+  const found = problem ?? misnamed ?? (isSuspect ? duplicateOf(root, id) : undefined);
   return { ...known, headerText, ...(found === undefined ? {} : { problem: found }) };
 }
 

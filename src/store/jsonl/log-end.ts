@@ -32,7 +32,7 @@ function lastFramedLine(file: LogFile): Buffer | undefined {
   for (const { offset, walk, bytes, start } of walkFrames(file, bodyOffset)) {
     if (walk.kind !== "frame") throw torn(file, offset);
     if (offset + walk.end - start < file.size) continue;
-    const decoded = decodeFrame(bytes.subarray(start, walk.end), walk.bound);
+    const decoded = decodeFrame(bytes.subarray(start, walk.end), walk);
     if (decoded.kind !== "content") throw torn(file, offset);
     content = decoded.content;
   }

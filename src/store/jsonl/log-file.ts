@@ -1,8 +1,8 @@
-import { type BigIntStats, closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { Revision } from "../backend.ts";
 import { StorageFailedError, toStorageError } from "../errors.ts";
 import type { Encoding } from "./layout.ts";
-import { formatRevision } from "./revision.ts";
+import { revisionUpTo } from "./revision.ts";
 
 /** Where a log lies. */
 export interface LogLocation {
@@ -38,7 +38,8 @@ export class LogFile implements Disposable, LogLocation {
   constructor({ path, encoding }: LogLocation, limit = Number.POSITIVE_INFINITY) {
     this.path = path;
     this.encoding = encoding;
-    this.#file = openSync(path, "r");
+    // A pipe is looked at, not waited for.
+    this.#file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     const stat = fstatSync(this.#file, { bigint: true });
     if (!stat.isFile()) {
       closeSync(this.#file);
@@ -48,8 +49,8 @@ export class LogFile implements Disposable, LogLocation {
       });
     }
     this.identity = identityOf(stat);
-    this.revision = formatRevision(stat);
     this.size = Math.min(Number(stat.size), limit);
+    this.revision = revisionUpTo(stat, limit);
   }
 
   /** The bytes from `offset` on, at most `length`; fewer at the end. */
@@ -59,13 +60,18 @@ export class LogFile implements Disposable, LogLocation {
     try {
       while (filled < bytes.length) {
         const count = readSync(this.#file, bytes, filled, bytes.length - filled, offset + filled);
-        if (count === 0) break;
+        if (count === 0) {
+          throw new StorageFailedError("The log became shorter while it was read", {
+            place: { path: this.path, offset: offset + filled },
+            hint: "Another program writes to it. Stop that one, and read the session again.",
+          });
+        }
         filled += count;
       }
     } catch (error) {
       throw toStorageError(error, "The log could not be read", { path: this.path, offset });
     }
-    return bytes.subarray(0, filled);
+    return bytes;
   }
 
   [Symbol.dispose](): void {

@@ -57,13 +57,8 @@ export class LogIndex {
     return { offset: this.#offsets[low] ?? 0, seq: this.#seqs[low] ?? 0 };
   }
 
-  /** An index with these points, as a sidecar file kept it. Nothing when they are not in order. */
-  static from(
-    identity: FileIdentity,
-    points: readonly IndexPoint[],
-    end: number,
-    next: number,
-  ): LogIndex | undefined {
+  /** An index with these points, as a sidecar file kept it; it ends with the last. Nothing when they are not in order. */
+  static from(identity: FileIdentity, points: readonly IndexPoint[]): LogIndex | undefined {
     const [first, ...others] = points;
     if (first === undefined || first.seq !== 0) return undefined;
     const index = new LogIndex(identity, first.offset);
@@ -74,9 +69,8 @@ export class LogIndex {
       index.#seqs.push(point.seq);
       last = point;
     }
-    if (end < last.offset || next < last.seq) return undefined;
-    index.end = end;
-    index.next = next;
+    index.end = last.offset;
+    index.next = last.seq;
     return index;
   }
 }

@@ -98,7 +98,14 @@ function tryJson(text: string): unknown {
 
 /** Takes back what a failed attempt made. Folders stay when something else lies in them. */
 function discard(files: readonly string[], folder: string): void {
-  for (const file of files) rmSync(file, { force: true });
+  for (const file of files) {
+    try {
+      rmSync(file, { force: true });
+    } catch (error) {
+      // There is no such file where no file system takes its name.
+      if (errorCode(error) !== "ENAMETOOLONG") throw error;
+    }
+  }
   removeEmptyFolders(folder);
 }
 
@@ -107,8 +114,10 @@ export function removeEmptyFolders(folder: string): void {
   for (const path of [folder, dirname(folder)]) {
     try {
       rmdirSync(path);
-    } catch {
-      return; // something else lies in it
+    } catch (error) {
+      // It was never made, or something else lies in it.
+      const code = errorCode(error);
+      if (code !== "ENOENT" && code !== "ENAMETOOLONG") return;
     }
   }
 }

@@ -8,14 +8,14 @@ import type {
   StoredSession,
   StoredSummary,
 } from "../backend.ts";
-import { ClosedError, errorCode, StorageFailedError, toStorageError } from "../errors.ts";
+import { ClosedError, errorCode, HoldfastError, StorageFailedError, toStorageError } from "../errors.ts";
 import { findLog, type LogEntry } from "./directory.ts";
 import { readHead } from "./head.ts";
 import { LARGE_LOG, LargeLog } from "./large-log.ts";
 import { listLogs } from "./listing.ts";
 import { identityOf, isSameFile, LogFile } from "./log-file.ts";
 import { LogIndex } from "./log-index.ts";
-import { formatRevision } from "./revision.ts";
+import { revisionUpTo } from "./revision.ts";
 import { type ScanStep, scanLog, type TornTail } from "./scan.ts";
 import { readSidecar, writeSidecar } from "./sidecar.ts";
 
@@ -68,7 +68,7 @@ export class JsonlReader implements Disposable {
 
   /** The commit failed. Where the log could not be cut back to what is durable, readers still see no more than that. */
   releaseFailed(id: string): void {
-    const size = Number(this.#stat(id)?.size ?? 0);
+    const size = Number(this.#statIfAny(id)?.size ?? 0);
     if (size <= (this.#limits.get(id) ?? 0)) this.#limits.delete(id);
   }
 
@@ -107,7 +107,7 @@ export class JsonlReader implements Disposable {
   readRevision(id: string): Revision | undefined {
     if (this.#limits.get(id) === 0) return undefined;
     const stat = this.#stat(id);
-    return stat === undefined ? undefined : formatRevision(stat);
+    return stat === undefined ? undefined : revisionUpTo(stat, this.#limits.get(id));
   }
 
   async readSuffix(
@@ -131,7 +131,9 @@ export class JsonlReader implements Disposable {
 
   list(request: PageRequest): Page<StoredSummary> {
     this.#assertOpen();
-    return listLogs(this.#root, request);
+    const { items, ...rest } = listLogs(this.#root, request);
+    // A session of which the first commit is on its way is not there yet.
+    return { ...rest, items: items.filter(({ id }) => this.#limits.get(id) !== 0) };
   }
 
   listSnapshots(request: PageRequest): Page<SnapshotSummary> {
@@ -139,8 +141,8 @@ export class JsonlReader implements Disposable {
     return {
       ...rest,
       items: items.flatMap(({ id, location = "" }) => {
-        const stat = statSync(location, { bigint: true, throwIfNoEntry: false });
-        return stat === undefined ? [] : [{ id, revision: formatRevision(stat) }];
+        const stat = tryStat(location);
+        return stat === undefined ? [] : [{ id, revision: revisionUpTo(stat, this.#limits.get(id)) }];
       }),
     };
   }
@@ -202,7 +204,9 @@ export class JsonlReader implements Disposable {
   ): Promise<{ readonly records: readonly DecodedRecord[]; readonly isStale: boolean }> {
     const index = known ?? new LogIndex(file.identity, readHead(file).bodyOffset);
     // Units behind the indexed part are taken into the index on the way.
-    const point = fromSeq >= index.next ? { offset: index.end, seq: index.next } : index.find(fromSeq);
+    // Where nothing follows the indexed part, nothing there would tell whether its end is right: a point before it does.
+    const isAtEnd = fromSeq >= index.next && index.end < file.size;
+    const point = isAtEnd ? { offset: index.end, seq: index.next } : index.find(fromSeq);
     const { seq } = point;
     const offset = point.offset === 0 ? readHead(file).bodyOffset : point.offset;
     const records: DecodedRecord[] = [];
@@ -229,6 +233,8 @@ export class JsonlReader implements Disposable {
       if (known !== undefined && isFirst) return { records: [], isStale: true };
       throw error;
     }
+    // Not one unit at the point: nothing there says that it is right.
+    if (known !== undefined && isFirst && offset > 0 && index.next > 0) return { records: [], isStale: true };
     this.#keep(id, index);
     return { records, isStale: false };
   }
@@ -244,7 +250,7 @@ export class JsonlReader implements Disposable {
 
   /** The index of a log that was just made. Its first point is the file's start: the header is skipped when it is used. */
   #newIndex(id: string): LogIndex | undefined {
-    const stat = this.#stat(id);
+    const stat = this.#statIfAny(id);
     if (stat === undefined) return undefined;
     const index = new LogIndex(identityOf(stat), 0);
     this.#keep(id, index);
@@ -270,20 +276,44 @@ export class JsonlReader implements Disposable {
         throw toStorageError(error, "The log could not be opened", { path: entry.path, sessionId: id });
       }
       const moved = this.#find(id);
-      return moved === undefined ? undefined : new LogFile(moved, this.#limits.get(id));
+      if (moved === undefined) return undefined;
+      try {
+        return new LogFile(moved, this.#limits.get(id));
+      } catch (again) {
+        throw toStorageError(again, "The log could not be opened", { path: moved.path, sessionId: id });
+      }
+    }
+  }
+
+  /** After a commit, which is what it is whatever else lies in the root by now. */
+  #statIfAny(id: string): BigIntStats | undefined {
+    try {
+      return this.#stat(id);
+    } catch (error) {
+      if (error instanceof HoldfastError) return undefined;
+      throw error;
     }
   }
 
   #stat(id: string): BigIntStats | undefined {
     const entry = this.#find(id);
     if (entry === undefined) return undefined;
-    const stat = statSync(entry.path, { bigint: true, throwIfNoEntry: false });
+    const stat = tryStat(entry.path);
     if (stat === undefined) this.#paths.delete(id);
     return stat;
   }
 
   #assertOpen(): void {
     if (this.#closed) throw new ClosedError();
+  }
+}
+
+/** Nothing where there is no file, or none that can be reached. */
+function tryStat(path: string): BigIntStats | undefined {
+  try {
+    return statSync(path, { bigint: true, throwIfNoEntry: false });
+  } catch {
+    return undefined; // a link to itself, or no rights
   }
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Repair, Revision } from "../backend.ts";
 import { SequenceConflictError, StorageFailedError, toStorageError } from "../errors.ts";
@@ -28,16 +28,22 @@ export function repairTail(
   const after = tail.recovered.reduce((seq, { count }) => seq + count, next);
   if (after !== expectedSeq) throw new SequenceConflictError(sessionId, expectedSeq, after);
   const bytes = readTail(path, tail);
-  const quarantine = setAside(path, tail.offset, bytes, system);
   const file = openForAppend(path);
+  let quarantine: string | undefined;
   try {
+    quarantine = setAside(path, tail.offset, bytes, system);
     system.truncate(file, tail.offset);
     system.fsync(file);
     const log = new OpenLog(location, file, { size: tail.offset, next }, system);
     return { log, revision: all.length === 0 ? undefined : log.append(all) };
   } catch (error) {
-    putBack(file, bytes, path, quarantine, system);
-    closeSync(file);
+    try {
+      if (fstatSync(file).size !== tail.size) putBack(file, tail.offset, bytes, path, quarantine, system);
+      // The log is as it was: nothing needs the copy.
+      if (quarantine !== undefined) rmSync(quarantine, { force: true });
+    } finally {
+      closeSync(file);
+    }
     throw toStorageError(error, "The torn tail could not be repaired", { path, offset: tail.offset });
   }
 }
@@ -75,13 +81,24 @@ function setAside(path: string, offset: number, bytes: Buffer, system: FileSyste
     syncDirectory(dirname(path));
     return quarantine;
   } catch (error) {
+    // Half a copy would look like one.
+    rmSync(quarantine, { force: true });
     throw toStorageError(error, "The torn tail could not be set aside", { path: quarantine });
   }
 }
 
 /** The log as it was before the repair. What cannot be put back lies in the quarantine file. */
-function putBack(file: number, bytes: Buffer, path: string, quarantine: string, system: FileSystem): void {
+function putBack(
+  file: number,
+  offset: number,
+  bytes: Buffer,
+  path: string,
+  quarantine: string | undefined,
+  system: FileSystem,
+): void {
   try {
+    // A part of the batch may be left.
+    system.truncate(file, offset);
     writeAll(system, file, bytes, path);
     system.fsync(file);
   } catch (cause) {

@@ -1,14 +1,16 @@
 import { Decompress } from "fzstd";
 import type { Place } from "../../session/errors.ts";
-import { MAX_FRAME_BYTES } from "./frame-codec.ts";
 import { type DecodedLines, decodeLines } from "./lines.ts";
 import type { LogFile } from "./log-file.ts";
 import type { Break } from "./units.ts";
 
 /** Zeros in a row that no writer's block ends with: what a power cut leaves where bytes never reached the disk. */
 const ZERO_RUN = 8;
+/** As much as the largest commit of this program, about: the lines in the first part of a longer one. */
+const MAX_SALVAGE = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
-const PIECE = 64 * 1024;
+/** Small, since a block of four bytes may unfold to 128 KiB. */
+const PIECE = 512;
 
 /** The whole lines that the beginning of a frame yields which the end of the file cuts off. */
 export function salvageLines(
@@ -19,7 +21,7 @@ export function salvageLines(
 ): DecodedLines {
   const content = unfold(readBlocks(file, offset, blocksEnd));
   const whole = content.subarray(0, content.lastIndexOf(NEWLINE) + 1);
-  const { records, next: after } = decodeLines(whole, next, place);
+  const { records, next: after } = decodeLines(whole, next, place, file.encoding);
   // A line that does not decode ends what can be trusted; there is no checksum to go by.
   return { records, next: after };
 }
@@ -41,18 +43,19 @@ function trailingZeros(bytes: Buffer): number {
 
 /** What the blocks hold. Unlike the strict decoder this one takes a frame without its end. */
 function unfold(bytes: Buffer): Buffer {
-  const parts: Uint8Array[] = [];
+  // Memory is only taken for what is written to it.
+  const content = Buffer.allocUnsafeSlow(bytes.length === 0 ? 0 : MAX_SALVAGE);
   let size = 0;
   const stream = new Decompress((part) => {
-    parts.push(part.slice());
-    size += part.length;
+    content.set(part.subarray(0, MAX_SALVAGE - size), size);
+    size = Math.min(size + part.length, MAX_SALVAGE);
   });
   try {
-    for (let at = 0; at < bytes.length && size <= MAX_FRAME_BYTES; at += PIECE) {
+    for (let at = 0; at < bytes.length && size < MAX_SALVAGE; at += PIECE) {
       stream.push(bytes.subarray(at, at + PIECE));
     }
   } catch {
     // Damaged blocks: what came before them is still worth a look, line by line.
   }
-  return Buffer.concat(parts);
+  return content.subarray(0, size);
 }

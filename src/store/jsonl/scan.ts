@@ -58,7 +58,7 @@ function* scanUnits(
       yield endOf(file, unit, next, place);
       return;
     }
-    const { records, next: after, fault } = decodeLines(unit.content, next, place);
+    const { records, next: after, fault } = decodeLines(unit.content, next, place, file.encoding);
     if (fault !== undefined && unit.frames > 1) {
       // Once more, frame by frame, for the place of the fault.
       yield* scanUnits(file, sessionId, { offset, next, ...(frame === undefined ? {} : { frame }) }, false);

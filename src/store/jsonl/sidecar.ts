@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { z } from "zod";
 import { INDEX_SUFFIX } from "./layout.ts";
 import type { FileIdentity } from "./log-file.ts";
@@ -12,8 +12,6 @@ import { LogIndex } from "./log-index.ts";
 const sidecarSchema = z.object({
   version: z.literal(1),
   ino: z.number(),
-  end: z.number().int().nonnegative(),
-  next: z.number().int().nonnegative(),
   offsets: z.array(z.number().int().nonnegative()),
   seqs: z.array(z.number().int().nonnegative()),
 });
@@ -21,11 +19,15 @@ const sidecarSchema = z.object({
 /** The index beside a log of this identity and size; nothing where there is none that fits. */
 export function readSidecar(logPath: string, identity: FileIdentity, size: number): LogIndex | undefined {
   try {
-    const sidecar = sidecarSchema.parse(JSON.parse(readFileSync(logPath + INDEX_SUFFIX, "utf8")));
-    if (sidecar.ino !== identity.ino || sidecar.end > size) return undefined;
-    if (sidecar.offsets.length !== sidecar.seqs.length) return undefined;
+    const path = logPath + INDEX_SUFFIX;
+    // A pipe would be waited for.
+    if (!statSync(path).isFile()) return undefined;
+    const sidecar = sidecarSchema.parse(JSON.parse(readFileSync(path, "utf8")));
+    if (sidecar.ino !== identity.ino || sidecar.offsets.length !== sidecar.seqs.length) return undefined;
     const points = sidecar.offsets.map((offset, k) => ({ offset, seq: sidecar.seqs[k] ?? 0 }));
-    return LogIndex.from(identity, points, sidecar.end, sidecar.next);
+    // A point is only good for something where a unit begins.
+    if ((points.at(-1)?.offset ?? 0) >= size) return undefined;
+    return LogIndex.from(identity, points);
   } catch {
     return undefined; // absent, or of no use
   }
@@ -35,16 +37,20 @@ export function readSidecar(logPath: string, identity: FileIdentity, size: numbe
 export function writeSidecar(logPath: string, index: LogIndex): void {
   const path = logPath + INDEX_SUFFIX;
   const draft = `${path}.tmp`;
-  const { identity, end, next, points } = index;
+  const { identity, points } = index;
   const offsets = points.map(({ offset }) => offset);
   const seqs = points.map(({ seq }) => seq);
   try {
-    writeFileSync(draft, JSON.stringify({ version: 1, ino: identity.ino, end, next, offsets, seqs }), {
+    writeFileSync(draft, JSON.stringify({ version: 1, ino: identity.ino, offsets, seqs }), {
       mode: 0o600,
     });
     renameSync(draft, path);
   } catch {
-    rmSync(draft, { force: true });
+    try {
+      rmSync(draft, { force: true });
+    } catch {
+      // Something else lies there.
+    }
   }
 }
 

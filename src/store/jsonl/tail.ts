@@ -1,5 +1,5 @@
 import { HoldfastError } from "../errors.ts";
-import { decodeFrame } from "./frame-codec.ts";
+import { decodeFrame, type FrameSize } from "./frame-codec.ts";
 import { FRAME_MAGIC, walkFrame } from "./frame-walker.ts";
 import { decodeUtf8 } from "./lines.ts";
 import type { LogFile } from "./log-file.ts";
@@ -30,7 +30,14 @@ function hasLaterFrame(file: LogFile, offset: number): boolean {
   for (let base = offset + 1; base < file.size; ) {
     const bytes = file.read(base, WINDOW);
     for (let at = bytes.indexOf(FRAME_MAGIC); at >= 0; at = bytes.indexOf(FRAME_MAGIC, at + 1)) {
-      if (isSoundFrame(file, base + at)) return true;
+      const walk = walkFrame(bytes, at);
+      if (walk.kind === "bad") continue;
+      // Only what the window cuts off, and not the file, is read once more.
+      const isSound =
+        walk.kind === "frame"
+          ? isSoundContent(bytes.subarray(at, walk.end), walk)
+          : base + bytes.length < file.size && isSoundFrame(file, base + at);
+      if (isSound) return true;
     }
     if (bytes.length < FRAME_MAGIC.length || base + bytes.length >= file.size) return false;
     // A magic number may stand across the border.
@@ -48,9 +55,13 @@ function isSoundFrame(file: LogFile, offset: number): boolean {
       if (offset + bytes.length >= file.size || length > MAX_PROOF) return false;
       continue;
     }
-    const decoded = decodeFrame(bytes.subarray(0, walk.end), walk.bound);
-    return decoded.kind === "content" && decoded.content.at(-1) === NEWLINE;
+    return isSoundContent(bytes.subarray(0, walk.end), walk);
   }
+}
+
+function isSoundContent(frame: Buffer, size: FrameSize): boolean {
+  const decoded = decodeFrame(frame, size);
+  return decoded.kind === "content" && decoded.content.at(-1) === NEWLINE;
 }
 
 function hasLaterTurnEnd(file: LogFile, offset: number): boolean {

@@ -1,6 +1,6 @@
 import { UnsupportedFormatError } from "../errors.ts";
 import { decodeFrame, MAX_FRAME_BYTES } from "./frame-codec.ts";
-import { type Walk, walkFrame } from "./frame-walker.ts";
+import { type Walk, walkBlocks, walkFrame } from "./frame-walker.ts";
 import type { LogFile } from "./log-file.ts";
 
 /*
@@ -81,12 +81,17 @@ function tryGroup(group: readonly WholeFrame[]): Unit | undefined {
   const last = group.at(-1);
   if (first === undefined || last === undefined) return undefined;
   const size = group.reduce((sum, { walk }) => sum + walk.bound, 0);
-  const decoded = decodeFrame(first.bytes.subarray(first.start, last.walk.end), size);
+  const decoded = decodeFrame(first.bytes.subarray(first.start, last.walk.end), {
+    bound: size,
+    least: size,
+    isStated: true,
+    window: 0,
+  });
   if (decoded.kind !== "content" || decoded.content.length !== size) return undefined;
   let at = 0;
   for (const { walk } of group) {
     at += walk.bound;
-    if (decoded.content[at - 1] !== NEWLINE) return undefined;
+    if (walk.bound === 0 || decoded.content[at - 1] !== NEWLINE) return undefined;
   }
   const end = last.offset + last.walk.end - last.start;
   return { kind: "unit", offset: first.offset, end, content: decoded.content, frames: group.length };
@@ -99,14 +104,19 @@ function* unfoldOne(
 ): Generator<Unit | Break, boolean> {
   if (walk.kind === "cut") {
     const blocksEnd = offset + walk.blocksEnd - start;
-    yield { kind: "break", offset, found: "the end of the file", blocksEnd };
+    yield {
+      kind: "break",
+      offset,
+      found: "the end of the file",
+      blocksEnd: isSmall(walk) ? blocksEnd : offset,
+    };
     return false;
   }
   if (walk.kind === "bad") {
     yield { kind: "break", offset, found: walk.found, blocksEnd: offset };
     return false;
   }
-  const decoded = decodeFrame(bytes.subarray(start, walk.end), walk.bound);
+  const decoded = decodeFrame(bytes.subarray(start, walk.end), walk);
   if (decoded.kind === "too-large") throw tooLarge(file.path, offset);
   if (decoded.kind === "damaged") {
     yield { kind: "break", offset, found: decoded.found, blocksEnd: offset };
@@ -128,6 +138,11 @@ interface WholeFrame extends WalkedFrame {
   readonly walk: Extract<Walk, { kind: "frame" }>;
 }
 
+/** Whether looking into a frame that was cut off takes no more memory than a whole one may. */
+function isSmall({ needs }: Extract<Walk, { kind: "cut" }>): boolean {
+  return needs <= MAX_FRAME_BYTES;
+}
+
 /** The frames of a file without unfolding them. Ends after the first that is not whole. */
 export function* walkFrames(file: LogFile, from: number): Generator<WalkedFrame> {
   let base = from;
@@ -137,9 +152,10 @@ export function* walkFrames(file: LogFile, from: number): Generator<WalkedFrame>
     const walk = walkFrame(bytes, start);
     const offset = base + start;
     if (walk.kind === "cut" && base + bytes.length < file.size) {
-      // The window ends, not the file: look again through one that begins here and reaches further.
-      const length = Math.max(WINDOW, 2 * (bytes.length - start));
-      if (bytes.length - start > MAX_STORED_FRAME) throw tooLarge(file.path, offset);
+      // The window ends, not the file: look again through one that begins here and holds all of the frame.
+      const known = bytes.length - start;
+      const length = known < WINDOW ? WINDOW : lengthOf(file, offset);
+      if (length > MAX_STORED_FRAME) throw tooLarge(file.path, offset);
       bytes = file.read(offset, length);
       base = offset;
       start = 0;
@@ -151,14 +167,27 @@ export function* walkFrames(file: LogFile, from: number): Generator<WalkedFrame>
   }
 }
 
+/** Bytes of a long frame, or to the end of the file where that cuts it off; read in small windows. */
+function lengthOf(file: LogFile, offset: number): number {
+  const head = walkFrame(file.read(offset, WINDOW), 0);
+  let at = offset + (head.kind === "cut" ? head.blocksEnd : 0);
+  while (at - offset <= MAX_STORED_FRAME) {
+    const { blocksEnd, isEnd } = walkBlocks(file.read(at, WINDOW));
+    // No block is as long as a window: where none is whole, the file ends.
+    if (blocksEnd === 0) return file.size - offset;
+    at += blocksEnd;
+    if (isEnd) return Math.min(at, file.size) - offset;
+  }
+  return at - offset;
+}
+
 function* linesOf(file: LogFile, from: number): Generator<Unit | Break> {
   let offset = from;
   while (offset < file.size) {
     let bytes = file.read(offset, UNIT);
     let last = bytes.lastIndexOf(NEWLINE);
-    while (last < 0 && offset + bytes.length < file.size) {
-      if (bytes.length > MAX_FRAME_BYTES) throw tooLarge(file.path, offset);
-      bytes = file.read(offset, 2 * bytes.length);
+    if (last < 0 && offset + bytes.length < file.size) {
+      bytes = file.read(offset, lineLength(file, offset));
       last = bytes.lastIndexOf(NEWLINE);
     }
     if (last < 0) {
@@ -171,7 +200,20 @@ function* linesOf(file: LogFile, from: number): Generator<Unit | Break> {
   }
 }
 
-function tooLarge(path: string, offset: number): UnsupportedFormatError {
+/** Bytes of a long line with its end, or to the end of the file; read in small windows. */
+function lineLength(file: LogFile, offset: number): number {
+  let length = 0;
+  while (offset + length < file.size) {
+    if (length > MAX_FRAME_BYTES) throw tooLarge(file.path, offset);
+    const bytes = file.read(offset + length, WINDOW);
+    const newline = bytes.indexOf(NEWLINE);
+    if (newline >= 0) return length + newline + 1;
+    length += bytes.length;
+  }
+  return length;
+}
+
+export function tooLarge(path: string, offset: number): UnsupportedFormatError {
   return new UnsupportedFormatError(
     `A frame or line of the log is larger than ${MAX_FRAME_BYTES / 1024 / 1024} MiB, which this program does not read`,
     {

@@ -20,7 +20,7 @@ import {
 import { Place, type Reading, readLog } from "./place.ts";
 
 const SEED = 20_260_101;
-const FLIPS = 3_000;
+const FLIPS = 2_000;
 const TIMEOUT = 30_000;
 
 interface Frame {

@@ -27,8 +27,9 @@ describe.each(ENCODINGS)("reading ends, encoding %s", (encoding) => {
     async () => {
       using place = new Place();
       const random = seeded(1);
-      const noise = () => randomBytes(30_000, random).toString("base64");
-      const batches = Array.from({ length: 120 }, (_, k) => [titleText(k, noise())]);
+      // Several pages of records, and more bytes than are read at once.
+      const noise = () => randomBytes(500, random).toString("base64");
+      const batches = Array.from({ length: 4_000 }, (_, k) => [titleText(k, noise())]);
       place.put("s", encoding, buildLog("s", encoding, batches).bytes);
       const { outcomes } = await readInChild(place, ["shrunk"]);
       expect(outcomes).toEqual({ shrunk: expect.stringMatching(/^(storage-failed|corrupt)$/) });

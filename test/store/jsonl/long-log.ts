@@ -74,8 +74,6 @@ export const some = (length: number) => [
 const sidecarSchema = z.object({
   version: z.number(),
   ino: z.number(),
-  end: z.number(),
-  next: z.number(),
   offsets: z.array(z.number()),
   seqs: z.array(z.number()),
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { chmodSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionPersistence } from "../../../src/store/persistence.ts";
 import { outcomesOf, rejectionOf, titleAt } from "../../contract/support.ts";
 import { buildLog, encodeBatch, headerText, titleText } from "./log-bytes.ts";
-import { ENCODINGS, LOG_NAMES, Place, readLog } from "./place.ts";
+import { LOG_NAMES, Place, readLog } from "./place.ts";
 
 const isRoot = process.getuid?.() === 0;
 const GOOD = ["a-good", "z-good"] as const;
@@ -264,38 +264,6 @@ describe("a session that cannot be read by this user", () => {
       } finally {
         chmodSync(locked, 0o700);
       }
-    },
-  );
-});
-
-describe("a later format beside a log", () => {
-  test.each(ENCODINGS)(
-    "is listed as unsupported, the log is read and written, and it is never touched: %s",
-    async (encoding) => {
-      const later = ["session.v3.jsonl.zstd", "session.v4.jsonl"];
-      using place = rootWith((made) => {
-        made.put("odd", encoding, log("odd", encoding));
-        for (const name of later) odd(made, name, `bytes of ${name}`);
-      });
-      const laterOf = (contents: Record<string, string>) =>
-        later.map((name) => contents[`--p--/odd/${name}`]);
-      const before = laterOf(place.contents());
-      await using store = await place.open();
-      const items = (await store.list()).items.filter(({ id }) => id === "odd");
-      expect(items.map(({ problem }) => problem?.state).toSorted()).toEqual([
-        "unsupported",
-        "unsupported",
-        undefined,
-      ]);
-      expect(
-        items.flatMap(({ problem }) => /version \d+/.exec(problem?.reason ?? "") ?? []).toSorted(),
-      ).toEqual(["version 3", "version 4"]);
-      await store.append("odd", [titleAt(2)]);
-      expect((await store.load("odd")).log.length).toBe(3);
-      await store.delete("odd");
-      expect(laterOf(place.contents())).toEqual(before);
-      rmSync(join(place.root, "--p--/odd"), { recursive: true });
-      await expectGood(store);
     },
   );
 });

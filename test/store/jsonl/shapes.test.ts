@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionEvent } from "../../../src/session/events.ts";
-import { title, titleAt } from "../../contract/support.ts";
+import { outcomesOf, title, titleAt } from "../../contract/support.ts";
 import { turnStart } from "../../fixtures/event-drafts.ts";
 import { buildLog, encodeBatch, eventText, headerText, titleText } from "./log-bytes.ts";
 import { ENCODINGS, LOG_NAMES, Place, readLog } from "./place.ts";
@@ -212,4 +212,33 @@ test("a project may be a link to a folder elsewhere, and so may a session's fold
     await store.append(id, [titleAt(1)]);
     expect((await readLog(store, id)).texts.length).toBe(2);
   }
+});
+
+describe("a later format beside a log", () => {
+  test.each(ENCODINGS)(
+    "is listed as unsupported, the log is read and written, and it is never touched: %s",
+    async (encoding) => {
+      const later = ["session.v3.jsonl.zstd", "session.v4.jsonl"];
+      using place = new Place();
+      place.put("s", encoding, buildLog("s", encoding, [[titleText(0)], [titleText(1)]]).bytes);
+      for (const name of later) place.file(join(place.root, "--p--/s", name), `bytes of ${name}`);
+      const laterOf = (contents: Record<string, string>) => later.map((name) => contents[`--p--/s/${name}`]);
+      const before = laterOf(place.contents());
+      await using store = await place.open();
+      const items = (await store.list()).items.filter(({ id }) => id === "s");
+      expect(items.map(({ problem }) => problem?.state).toSorted()).toEqual([
+        "unsupported",
+        "unsupported",
+        undefined,
+      ]);
+      expect(
+        items.flatMap(({ problem }) => /version \d+/.exec(problem?.reason ?? "") ?? []).toSorted(),
+      ).toEqual(["version 3", "version 4"]);
+      await store.append("s", [titleAt(2)]);
+      expect((await store.load("s")).log.length).toBe(3);
+      await store.delete("s");
+      expect(laterOf(place.contents())).toEqual(before);
+      expect(await outcomesOf([store.stream("s")])).toEqual(["unsupported-format"]);
+    },
+  );
 });
