@@ -130,6 +130,11 @@ function explainFault(event: unknown): EventFault | undefined {
   return isOpaqueType(type) || ignorable === true ? undefined : { kind: "unknown-type" };
 }
 
+/** Makes all checks now, which takes some ten milliseconds, instead of when the first event of each type comes. */
+export function prepareChecks(): void {
+  for (const type of STRICT_TYPES) checkerOf(type);
+}
+
 const checkers = new Map<StrictType, Checker>();
 
 function checkerOf(type: StrictType): Checker {

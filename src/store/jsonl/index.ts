@@ -1,5 +1,5 @@
 import { rmSync, statSync } from "node:fs";
-import { eventSchemas } from "../../session/event-schemas.ts";
+import { prepareChecks } from "../../session/events.ts";
 import { type CoordinatorOptions, PersistenceCoordinator } from "../coordinator.ts";
 import { type LockHolder, StorageFailedError, StoreNotFoundError, toStorageError } from "../errors.ts";
 import { makeDirectory, resolveStorePath } from "../paths.ts";
@@ -39,7 +39,7 @@ export async function openJsonlBackend(options: JsonlOptions): Promise<JsonlBack
   const encoding = options.encoding ?? found ?? "zstd";
   const opened = thread?.open({ kind: "jsonl", root, encoding });
   // Making the schemas takes about as long as the thread takes now.
-  if (found !== undefined) eventSchemas();
+  if (found !== undefined) prepareChecks();
   await opened;
   const writer =
     thread ?? resources.adopt(runInProcess(new JsonlWriter(root, encoding)), (client) => client.close());

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { eventSchemas } from "../../session/event-schemas.ts";
+import { prepareChecks } from "../../session/events.ts";
 import { type CoordinatorOptions, PersistenceCoordinator } from "../coordinator.ts";
 import type { LockHolder } from "../errors.ts";
 import { makeDirectory, resolveStorePath } from "../paths.ts";
@@ -40,7 +40,7 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   if (kind !== "store") createStore(path, { replace: kind === "empty" });
   const opened = thread?.open({ kind: "sqlite", path });
   // The sessions that lie here will be checked against them; making them takes about as long as the thread takes now.
-  if (kind === "store") eventSchemas();
+  if (kind === "store") prepareChecks();
   await opened;
   const writer = thread ?? resources.adopt(runInProcess(new SqliteWriter(path)), (client) => client.close());
   const reader = resources.use(new SqliteReader(path));
