@@ -4,7 +4,7 @@ import { recordEvents } from "../../src/session/records.ts";
 import { findLog } from "../../src/store/jsonl/directory.ts";
 import { readHead } from "../../src/store/jsonl/head.ts";
 import { openJsonl } from "../../src/store/jsonl/index.ts";
-import { decodeLines } from "../../src/store/jsonl/lines.ts";
+import { decodeLines } from "../../src/store/jsonl/line-decoder.ts";
 import { LogFile } from "../../src/store/jsonl/log-file.ts";
 import { unitsOf } from "../../src/store/jsonl/units.ts";
 

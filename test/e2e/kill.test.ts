@@ -4,7 +4,7 @@ import { validHistory } from "../fixtures/chat-history.ts";
 import { hangingReply, killWhen, streamed } from "../fixtures/conversation.ts";
 import type { CrashHostOptions } from "../fixtures/crash-host.ts";
 import type { ReadSession, StoredEvent } from "../fixtures/host-client.ts";
-import { HostLab, STORES } from "../fixtures/host-lab.ts";
+import { DURABLE_STORES, HostLab } from "../fixtures/host-lab.ts";
 import { HostProcess } from "../fixtures/host-process.ts";
 import { forever } from "../fixtures/model-replies.ts";
 import { heldReply, textReply, toolCallReply } from "../fixtures/provider-server.ts";
@@ -100,7 +100,7 @@ function resultsOf({ transcript }: ReadSession): string[] {
   });
 }
 
-describe.each(STORES)("a Host that is killed, its sessions in %s,", (kind) => {
+describe.each(DURABLE_STORES)("a Host that is killed, its sessions in %s,", (kind) => {
   test("once the request is durable and the model has not answered: the input is kept, the Turn closed", async () => {
     await using lab = await HostLab.on(kind, heldReply(forever(), textReply("never")));
     const host = await lab.start();

@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { validHistory } from "../fixtures/chat-history.ts";
 import { converse, killInAnswer } from "../fixtures/conversation.ts";
-import { HostLab, STORES, type StoreKind } from "../fixtures/host-lab.ts";
+import { DURABLE_STORES, HostLab, type StoreKind } from "../fixtures/host-lab.ts";
 import { textReply } from "../fixtures/provider-server.ts";
 
 // Real processes, perhaps on a busy machine.
@@ -19,7 +19,7 @@ async function unbrokenRequest(kind: StoreKind): Promise<string> {
   return lab.server.requests.at(-1)?.body ?? "";
 }
 
-const CASES = ENDINGS.flatMap((signal) => STORES.map((kind) => [signal, kind] as const));
+const CASES = ENDINGS.flatMap((signal) => DURABLE_STORES.map((kind) => [signal, kind] as const));
 
 describe.each(CASES)("after %s and a start, with sessions in %s", (signal, kind) => {
   test("a conversation reads back as it was, event for event and line for line", async () => {
@@ -97,7 +97,7 @@ describe.each(CASES)("after %s and a start, with sessions in %s", (signal, kind)
   });
 });
 
-test.each(STORES)(
+test.each(DURABLE_STORES)(
   "a session goes on over many restarts without a gap in its numbers, in %s",
   async (kind) => {
     await using lab = await HostLab.on(kind);

@@ -1,13 +1,10 @@
-import { decodeHeader, type SessionHeader } from "../../session/header.ts";
-import type { SessionProblem } from "../backend.ts";
-import { CorruptError, toStorageError } from "../errors.ts";
-import { toProblem } from "../reading.ts";
+import { CorruptError } from "../errors.ts";
 import { decodeFrame } from "./frame-codec.ts";
 import { walkFrame } from "./frame-walker.ts";
 import type { Encoding } from "./layout.ts";
-import { decodeLines, decodeUtf8 } from "./lines.ts";
-import { LogFile, type LogLocation } from "./log-file.ts";
+import type { LogFile } from "./log-file.ts";
 import { tooLarge } from "./units.ts";
+import { decodeUtf8 } from "./utf8.ts";
 
 /** The beginning of a log: its first line, which is the header. */
 export interface LogHead {
@@ -18,7 +15,7 @@ export interface LogHead {
 }
 
 /** A listing reads this much of each log; nearly every header and first record fits in. */
-const GLANCE = 4 * 1024;
+export const GLANCE = 4 * 1024;
 /** Longest header line, and longest first record that a listing looks at, in bytes. */
 const MAX_LINE = 1024 * 1024;
 const NEWLINE = 0x0a;
@@ -52,12 +49,13 @@ export function readHead(file: LogFile): LogHead {
   return { headerText: decodeUtf8(content, place), bodyOffset: line.end };
 }
 
-type FirstLine =
+/** What stands at the beginning of some bytes. */
+export type FirstLine =
   | { readonly kind: "line"; readonly content: Buffer; readonly end: number }
   | { readonly kind: "cut" | "bad"; readonly found: string };
 
 /** The first frame, or the first plain line, of these bytes, with the line feed that ends it. */
-function firstLine(bytes: Buffer, encoding: Encoding): FirstLine {
+export function firstLine(bytes: Buffer, encoding: Encoding): FirstLine {
   if (encoding === "none") {
     const end = bytes.indexOf(NEWLINE) + 1;
     if (end === 0) return { kind: "cut", found: "a line without an end" };
@@ -72,40 +70,4 @@ function firstLine(bytes: Buffer, encoding: Encoding): FirstLine {
   const { content } = decoded;
   if (content.at(-1) !== NEWLINE) return { kind: "bad", found: "a line without an end" };
   return { kind: "line", content, end: walk.end };
-}
-
-/** What a listing learns from the first bytes of a log. */
-export interface Glance {
-  readonly headerText: string;
-  readonly header?: SessionHeader;
-  /** Why the header, or the first record, cannot be read. */
-  readonly problem?: SessionProblem;
-}
-
-/** Looks at header and first record of a log; the first record only where it lies in the bytes read for the header. */
-export function glanceAt(location: LogLocation): Glance {
-  let headerText = "";
-  try {
-    using file = new LogFile(location);
-    const head = readHead(file);
-    headerText = head.headerText;
-    const header = decodeHeader(headerText, { path: location.path });
-    const problem = firstRecordProblem(file, head, header.id);
-    return { headerText, header, ...(problem === undefined ? {} : { problem }) };
-  } catch (error) {
-    const { path } = location;
-    return { headerText, problem: toProblem(toStorageError(error, "The log could not be read", { path })) };
-  }
-}
-
-function firstRecordProblem(
-  file: LogFile,
-  { bodyOffset }: LogHead,
-  sessionId: string,
-): SessionProblem | undefined {
-  const first = firstLine(file.read(bodyOffset, GLANCE - bodyOffset), file.encoding);
-  if (first.kind !== "line") return undefined;
-  const line = first.content.subarray(0, first.content.indexOf(NEWLINE) + 1);
-  const { fault } = decodeLines(line, 0, { path: file.path, sessionId, offset: bodyOffset }, file.encoding);
-  return fault === undefined ? undefined : toProblem(fault.error);
 }

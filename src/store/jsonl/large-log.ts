@@ -1,6 +1,6 @@
 import type { DecodedRecord, SessionRecord } from "../../session/records.ts";
 import { CorruptError, StorageFailedError, toStorageError } from "../errors.ts";
-import { splitLines } from "./lines.ts";
+import { splitLines } from "./line-decoder.ts";
 import { isSameFile, LogFile, type LogLocation } from "./log-file.ts";
 import { unitsOf } from "./units.ts";
 

@@ -9,7 +9,7 @@ import {
   newerGeneration,
   projectsOf,
 } from "./directory.ts";
-import { glanceAt } from "./head.ts";
+import { glanceAt } from "./glance.ts";
 import { decodeId } from "./layout.ts";
 
 const DEFAULT_LIMIT = 100;

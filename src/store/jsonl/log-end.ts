@@ -1,11 +1,13 @@
-import { decodeRecord } from "../../session/records.ts";
+import type { Place } from "../../session/errors.ts";
+import { decodeRun, isNatural, isRunType } from "../../session/runs.ts";
+import { clip } from "../../session/text.ts";
 import { CorruptError, StorageFailedError } from "../errors.ts";
 import { decodeFrame } from "./frame-codec.ts";
 import { readHead } from "./head.ts";
-import { decodeUtf8 } from "./lines.ts";
 import { LogFile, type LogLocation } from "./log-file.ts";
 import type { LogEnd } from "./open-log.ts";
 import { walkFrames } from "./units.ts";
+import { decodeUtf8 } from "./utf8.ts";
 
 /* Finds where a log ends without reading what it holds: the frames' structure, or the last line. */
 
@@ -21,8 +23,33 @@ export function findEnd(location: LogLocation, sessionId: string, limit?: number
   const line = location.encoding === "zstd" ? lastFramedLine(file) : lastPlainLine(file);
   const place = { path: file.path, sessionId };
   if (line === undefined) return { size: file.size, next: 0 };
-  const { record } = decodeRecord(decodeUtf8(line, place), place);
-  return { size: file.size, next: record.seq + record.count };
+  return { size: file.size, next: seqAfter(decodeUtf8(line, place), place) };
+}
+
+/** Seq after the record of a line. Only that is looked at: this runs on the storage thread, which loads no schemas. */
+function seqAfter(text: string, place: Place): number {
+  const row = tryObject(text);
+  const type = row?.["type"];
+  if (row !== undefined && typeof type === "string") {
+    const run = isRunType(type) ? decodeRun(type, row) : undefined;
+    if (typeof run === "object") return run.seq0 + run.texts.length;
+    const seq = row["seq"];
+    if (run === undefined && isNatural(seq)) return seq + 1;
+  }
+  throw new CorruptError("The last line of the log is not a record", {
+    expected: "an event or a packed run",
+    found: JSON.stringify(clip(text, 40)),
+    place,
+  });
+}
+
+function tryObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? { ...value } : undefined;
+  } catch {
+    return undefined; // not JSON
+  }
 }
 
 /** The last line, unless that is the header. */

@@ -1,24 +1,16 @@
 import { closeSync, constants, existsSync, fstatSync, linkSync, openSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { z } from "zod";
 import type { SessionRecord } from "../../session/records.ts";
 import type { Revision } from "../backend.ts";
 import { AlreadyExistsError, errorCode, toStorageError } from "../errors.ts";
 import { makeDirectory, syncDirectory } from "../paths.ts";
 import { type FileSystem, writeAll } from "./file-system.ts";
 import { draftName, type Encoding, logPath } from "./layout.ts";
-import { encodeLines } from "./lines.ts";
+import { encodeLines } from "./line-encoder.ts";
 import { OpenLog } from "./open-log.ts";
 import { formatRevision } from "./revision.ts";
 
 const HEADER_TYPE = "session";
-
-/** As little as a log's place hangs on: what a copy brings along is checked by whoever reads it. */
-const headerShape = z.looseObject({
-  type: z.unknown().optional(),
-  cwd: z.string().optional(),
-  delegationDepth: z.unknown().optional(),
-});
 
 export interface NewLog {
   readonly id: string;
@@ -74,25 +66,25 @@ export function materialise(
 
 /**
  * A log's header line says its type, first of all, and its delegation depth, also where that is 0. What says both, or is
- * no header, stays as it is.
+ * no header, stays as it is: what a copy brings along is checked by whoever reads it.
  */
 function toStoredHeader(text: string): { readonly text: string; readonly cwd?: string } {
-  const parsed = headerShape.safeParse(tryJson(text)).data;
-  if (parsed === undefined) return { text };
-  const { cwd, agentPreset, ...rest } = parsed;
-  const place = cwd === undefined ? {} : { cwd };
-  const typed = parsed.type === undefined ? text.replace("{", `{"type":"${HEADER_TYPE}",`) : text;
-  if (parsed.delegationDepth !== undefined) return { text: typed, ...place };
-  const { type = HEADER_TYPE, version, id, createdAt, parentSession, seedLength, origin, ...others } = rest;
-  const known = { type, version, id, createdAt, cwd, parentSession, seedLength, origin };
-  return { text: JSON.stringify({ ...known, delegationDepth: 0, agentPreset, ...others }), ...place };
+  const header = tryHeader(text);
+  if (header === undefined) return { text };
+  const { type, version, id, createdAt, cwd, parentSession, seedLength, origin, ...rest } = header;
+  const place = typeof cwd === "string" ? { cwd } : {};
+  const typed = type === undefined ? text.replace("{", `{"type":"${HEADER_TYPE}",`) : text;
+  if (rest["delegationDepth"] !== undefined) return { text: typed, ...place };
+  const known = { type: type ?? HEADER_TYPE, version, id, createdAt, cwd, parentSession, seedLength, origin };
+  return { text: JSON.stringify({ ...known, delegationDepth: 0, ...rest }), ...place };
 }
 
-function tryJson(text: string): unknown {
+function tryHeader(text: string): Record<string, unknown> | undefined {
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
   } catch {
-    return undefined;
+    return undefined; // not JSON
   }
 }
 

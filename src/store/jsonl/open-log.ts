@@ -4,7 +4,7 @@ import type { Revision } from "../backend.ts";
 import { StorageFailedError, toStorageError } from "../errors.ts";
 import { type FileSystem, writeAll } from "./file-system.ts";
 import type { Encoding } from "./layout.ts";
-import { encodeLines } from "./lines.ts";
+import { encodeLines } from "./line-encoder.ts";
 import { type FileIdentity, identityOf, isSameFile, type LogLocation } from "./log-file.ts";
 import { formatRevision } from "./revision.ts";
 

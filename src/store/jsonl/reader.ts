@@ -16,8 +16,9 @@ import { listLogs } from "./listing.ts";
 import { identityOf, isSameFile, LogFile } from "./log-file.ts";
 import { LogIndex } from "./log-index.ts";
 import { revisionUpTo } from "./revision.ts";
-import { type ScanStep, scanLog, type TornTail } from "./scan.ts";
+import { type ScanStep, scanLog } from "./scan.ts";
 import { readSidecar, writeSidecar } from "./sidecar.ts";
+import type { TornTail } from "./torn-tail.ts";
 
 /** Records that are given out at once. */
 const PAGE_RECORDS = 256;

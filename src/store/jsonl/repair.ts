@@ -7,7 +7,7 @@ import { type FileSystem, writeAll } from "./file-system.ts";
 import { QUARANTINE_INFIX } from "./layout.ts";
 import type { LogLocation } from "./log-file.ts";
 import { OpenLog, openForAppend } from "./open-log.ts";
-import type { TornTail } from "./scan.ts";
+import type { TornTail } from "./torn-tail.ts";
 
 /**
  * Sets a torn tail aside and goes on behind it: its bytes are copied to a quarantine file and synced, the log is cut

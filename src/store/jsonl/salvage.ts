@@ -1,6 +1,6 @@
 import { Decompress } from "fzstd";
 import type { Place } from "../../session/errors.ts";
-import { type DecodedLines, decodeLines } from "./lines.ts";
+import { type DecodedLines, decodeLines } from "./line-decoder.ts";
 import type { LogFile } from "./log-file.ts";
 import type { Break } from "./units.ts";
 

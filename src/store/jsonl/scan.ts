@@ -1,21 +1,12 @@
 import type { Place } from "../../session/errors.ts";
-import type { DecodedRecord, SessionRecord } from "../../session/records.ts";
+import type { DecodedRecord } from "../../session/records.ts";
 import { CorruptError, type HoldfastError } from "../errors.ts";
-import { decodeLines, isWholeRecord } from "./lines.ts";
+import { decodeLines, isWholeRecord } from "./line-decoder.ts";
 import type { LogFile } from "./log-file.ts";
 import { salvageLines } from "./salvage.ts";
 import { isTornTail } from "./tail.ts";
+import type { TornTail } from "./torn-tail.ts";
 import { type Break, unitsOf } from "./units.ts";
-
-/** A tail that was never fully written: what repair cuts off, and what it writes again. Crosses to the storage thread. */
-export interface TornTail {
-  /** Where it begins. */
-  readonly offset: number;
-  /** Size of the file that it was seen in. */
-  readonly size: number;
-  /** Records of whole lines that it still yields. */
-  readonly recovered: readonly SessionRecord[];
-}
 
 /** One unit's records, or what the log ends with. */
 export type ScanStep =

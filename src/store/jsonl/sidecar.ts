@@ -53,7 +53,3 @@ export function writeSidecar(logPath: string, index: LogIndex): void {
     }
   }
 }
-
-export function removeSidecar(logPath: string): void {
-  rmSync(logPath + INDEX_SUFFIX, { force: true });
-}

@@ -1,9 +1,9 @@
 import { HoldfastError } from "../errors.ts";
 import { decodeFrame, type FrameSize } from "./frame-codec.ts";
 import { FRAME_MAGIC, walkFrame } from "./frame-walker.ts";
-import { decodeUtf8 } from "./lines.ts";
 import type { LogFile } from "./log-file.ts";
 import { unitsOf } from "./units.ts";
+import { decodeUtf8 } from "./utf8.ts";
 
 /*
  * Torn or corrupt? A torn tail is what a crash or a power cut leaves of a batch that nobody was told is safe; it may be

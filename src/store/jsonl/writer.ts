@@ -1,6 +1,5 @@
 import { rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { z } from "zod";
 import type { AppendBatch, AppendOutcome, Repair, Revision } from "../backend.ts";
 import {
   AlreadyExistsError,
@@ -14,14 +13,13 @@ import { syncDirectory } from "../paths.ts";
 import type { BackendWriter } from "../writer.ts";
 import { findLog } from "./directory.ts";
 import { type FileSystem, SYSTEM } from "./file-system.ts";
-import type { Encoding } from "./layout.ts";
+import { type Encoding, INDEX_SUFFIX } from "./layout.ts";
 import { findEnd } from "./log-end.ts";
 import type { LogLocation } from "./log-file.ts";
 import { materialise, removeEmptyFolders } from "./materialise.ts";
 import { OpenLog, openForAppend } from "./open-log.ts";
 import { repairTail } from "./repair.ts";
-import type { TornTail } from "./scan.ts";
-import { removeSidecar } from "./sidecar.ts";
+import { parseTornTail } from "./torn-tail.ts";
 
 /** Logs that are kept open between appends. */
 const MAX_OPEN = 128;
@@ -57,7 +55,7 @@ export class JsonlWriter implements BackendWriter {
 
   commitRepair(id: string, repair: Repair): Revision {
     this.#assertOpen();
-    const torn = asTornTail(repair.torn);
+    const torn = parseTornTail(repair.torn);
     if (torn === undefined) return this.#append({ id, ...repair });
     const location = this.#locate(id);
     this.#forget(id);
@@ -81,7 +79,7 @@ export class JsonlWriter implements BackendWriter {
     const folder = dirname(log.path);
     try {
       rmSync(log.path);
-      removeSidecar(log.path);
+      rmSync(log.path + INDEX_SUFFIX, { force: true });
       syncDirectory(folder);
     } catch (error) {
       throw toStorageError(error, "The session could not be deleted", { path: log.path, sessionId: id });
@@ -163,18 +161,4 @@ export class JsonlWriter implements BackendWriter {
   #assertOpen(): void {
     if (this.#closed) throw new ClosedError();
   }
-}
-
-/** What the reading side of this backend found, back from the coordinator and across the thread boundary. */
-function asTornTail(torn: unknown): TornTail | undefined {
-  if (torn === undefined) return undefined;
-  const natural = z.number().int().nonnegative();
-  const record = z.object({
-    seq: natural,
-    count: natural,
-    type: z.string(),
-    time: z.number(),
-    text: z.string(),
-  });
-  return z.object({ offset: natural, size: natural, recovered: z.array(record) }).parse(torn);
 }

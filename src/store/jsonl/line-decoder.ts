@@ -1,26 +1,13 @@
 import type { Place } from "../../session/errors.ts";
 import { type DecodedRecord, decodeRecord } from "../../session/records.ts";
 import { assertNext } from "../cold-read.ts";
-import { CorruptError, HoldfastError, StorageFailedError } from "../errors.ts";
-import { encodeFrame, MAX_FRAME_BYTES } from "./frame-codec.ts";
+import { CorruptError, HoldfastError } from "../errors.ts";
 import type { Encoding } from "./layout.ts";
+import { decodeUtf8, tryUtf8 } from "./utf8.ts";
 
-/* Lines face records here: one batch to its bytes, and the content of one unit to its records. */
+/* From the content of one unit to its records; line-encoder.ts is the way there. */
 
 const NEWLINE = 0x0a;
-const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** The stored bytes of lines: one frame, or the lines themselves. @throws StorageFailedError when they are too many */
-export function encodeLines(texts: readonly string[], encoding: Encoding, path: string): Buffer {
-  const bytes = Buffer.from(`${texts.join("\n")}\n`);
-  const lines = texts.every((text) => !text.includes("\n"));
-  if (lines && bytes.length <= MAX_FRAME_BYTES) return encoding === "zstd" ? encodeFrame(bytes) : bytes;
-  const what = lines ? `More than ${MAX_FRAME_BYTES} bytes in one batch` : "A record that spans lines";
-  throw new StorageFailedError(`${what} cannot be stored in a session log`, {
-    place: { path },
-    hint: "Nothing was written. Use a SQLite store for it, or smaller batches.",
-  });
-}
 
 /** The records of a unit, up to the first line that is not what must come next. */
 export interface DecodedLines {
@@ -87,33 +74,15 @@ function decodeNext(text: string, next: number, place: Place): DecodedRecord {
 /** The lines of a content that is whole lines of valid UTF-8, or nothing. Only `\n` ends a line. */
 export function splitLines(content: Buffer): string[] | undefined {
   if (content.at(-1) !== NEWLINE) return undefined;
-  try {
-    const lines = strictUtf8.decode(content).split("\n");
-    lines.pop();
-    return lines;
-  } catch {
-    return undefined;
-  }
-}
-
-/** @throws CorruptError */
-export function decodeUtf8(bytes: Uint8Array, place: Place): string {
-  try {
-    return strictUtf8.decode(bytes);
-  } catch (cause) {
-    throw new CorruptError("A line is not UTF-8", {
-      expected: "valid UTF-8",
-      found: "other bytes",
-      place,
-      cause,
-    });
-  }
+  const lines = tryUtf8(content)?.split("\n");
+  lines?.pop();
+  return lines;
 }
 
 /** Whether the first line of `content` is a record in its place, well-formed but for its details. */
 export function isWholeRecord(content: Buffer, next: number): boolean {
   try {
-    const value: unknown = JSON.parse(strictUtf8.decode(content.subarray(0, content.indexOf(NEWLINE))));
+    const value: unknown = JSON.parse(decodeUtf8(content.subarray(0, content.indexOf(NEWLINE)), {}));
     if (typeof value !== "object" || value === null || !("type" in value)) return false;
     return ("seq" in value && value.seq === next) || ("seq0" in value && value.seq0 === next);
   } catch {
