@@ -6,6 +6,7 @@ import { summarise } from "./junit.ts";
 
 const root = join(import.meta.dir, "..");
 const bun = process.execPath;
+const DATABASE = "data/holdfast.db";
 const executable = join(root, "dist", process.platform === "win32" ? "holdfast.exe" : "holdfast");
 
 /** Type check, then format and lint. Run by Bun itself: there may be no Node. */
@@ -24,14 +25,18 @@ const TASKS: Readonly<Record<string, (args: readonly string[]) => Promise<number
 
 const [name = "", ...args] = process.argv.slice(2);
 const task = TASKS[name];
-if (task === undefined) throw new Error(`unknown task ${name}; there are ${Object.keys(TASKS).join(", ")}`);
+if (task === undefined) {
+  process.stderr.write(`There is no task "${name}"; there are ${Object.keys(TASKS).join(", ")}\n`);
+  process.exit(2);
+}
 process.exit(await task(args));
 
 /** Builds and runs a Host on embedded defaults: a SQLite store below ./data and the demo provider. */
 async function start(extra: readonly string[]): Promise<number> {
   const built = await step([bun, "build.ts"], { stdout: "ignore" });
   if (built !== 0) return built;
-  const host = Bun.spawn([executable, "serve", "--session-db", "data/holdfast.db", ...extra], {
+  const store = namesStore(extra) ? [] : ["--session-db", DATABASE];
+  const host = Bun.spawn([executable, "serve", ...store, ...extra], {
     cwd: root,
     stdio: ["inherit", "pipe", "inherit"],
   });
@@ -40,20 +45,31 @@ async function start(extra: readonly string[]): Promise<number> {
   for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => host.kill("SIGTERM"));
   for await (const chunk of host.stdout) {
     process.stdout.write(chunk);
-    hint(new TextDecoder().decode(chunk).trim());
+    const said = new TextDecoder().decode(chunk).trim();
+    if (/^https?:\/\/\S+$/.test(said)) hint(said, extra.length === 0 && store.length > 0);
   }
   return host.exited;
 }
 
-function hint(url: string): void {
+/** Whether somebody chose where the sessions lie, by a flag or by a variable. */
+function namesStore(flags: readonly string[]): boolean {
+  const names = ["--session-db", "--session-dir"];
+  if (flags.some((flag) => names.some((name) => flag === name || flag.startsWith(`${name}=`)))) return true;
+  return ["HOLDFAST_SESSION_DB", "HOLDFAST_SESSION_DIR"].some((name) => (process.env[name] ?? "") !== "");
+}
+
+/** @param isDefault whether everything is where it is when nobody chooses */
+function hint(url: string, isDefault: boolean): void {
+  const more = `  curl ${url}/api/v1/sessions/default
+  sqlite3 ${DATABASE} 'SELECT seq, type, data FROM session_events ORDER BY seq'
+`;
+  const kill = `, or kill -9 its pid, which stands in ${DATABASE}.owner`;
   process.stderr.write(`
 Holdfast is running. In another terminal, try:
 
   ./dist/holdfast invoke --url ${url} "What is in this folder?"
-  curl ${url}/api/v1/sessions/default
-  sqlite3 data/holdfast.db 'SELECT seq, type, data FROM session_events ORDER BY seq'
-
-Stop it with Ctrl-C, or kill -9 its pid, which stands in data/holdfast.db.owner. Start it again, and the conversation goes on.
+${isDefault ? more : ""}
+Stop it with Ctrl-C${isDefault ? kill : ""}. Start it again, and the conversation goes on.
 `);
 }
 

@@ -15,14 +15,29 @@ export interface AgentSettings {
   readonly newId: () => string;
 }
 
+/** What it took to go on with a session that was not left in order. */
+export interface Recovery {
+  /** Events that closed an interrupted Turn. */
+  readonly closers: number;
+  /** Whether a last record that was never fully written was set aside. */
+  readonly torn: boolean;
+}
+
 /** One conversation that can go on: a session and what it takes to run a Turn on it. */
 export class Agent implements AsyncDisposable {
   readonly session: Session;
+  readonly recovery: Recovery;
   readonly #settings: AgentSettings;
   #resumed: boolean;
 
-  constructor(session: Session, settings: AgentSettings, resumed: boolean) {
+  constructor(
+    session: Session,
+    settings: AgentSettings,
+    resumed: boolean,
+    recovery: Recovery = { closers: 0, torn: false },
+  ) {
     this.session = session;
+    this.recovery = recovery;
     this.#settings = settings;
     this.#resumed = resumed;
   }

@@ -54,7 +54,8 @@ export class Agents {
    */
   async resume({ resumeSessionId }: ResumeOptions): Promise<Agent> {
     await using preparation = await this.#persistence.prepare(resumeSessionId);
-    return new Agent(preparation.publish(), this.#settings, true);
+    const { closers, torn } = preparation;
+    return new Agent(preparation.publish(), this.#settings, true, { closers: closers.length, torn });
   }
 
   /**

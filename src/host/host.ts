@@ -125,11 +125,23 @@ async function openAgent(
       sessionId,
       events: agent.session.log.length,
     });
+    logRecovery(agent, persistence);
     return agent;
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
     return agents.create({ sessionId, cwd });
   }
+}
+
+function logRecovery({ recovery, session }: Agent, persistence: SessionPersistence): void {
+  const { closers, torn } = recovery;
+  if (torn) {
+    log.warning(
+      "The last commit of session {sessionId} was never fully written, or was damaged since. It was set aside: look for a file with .torn- in its name beside {location}",
+      { sessionId: session.id, location: persistence.locate(session.header) },
+    );
+  }
+  if (closers > 0) log.info("Closed an interrupted Turn with {closers} events", { closers });
 }
 
 async function createProvider(config: HostConfig): Promise<Provider> {

@@ -98,6 +98,7 @@ export class PersistenceCoordinator implements SessionPersistence {
       return {
         session,
         closers,
+        torn: cold.torn !== undefined,
         publish: () => {
           published = true;
           return session;

@@ -4,8 +4,11 @@ import { LogDigest } from "./digest.ts";
 import { CopyConflictError, CorruptError, HoldfastError, NotFoundError } from "./errors.ts";
 import type { Cancellable, SessionPersistence, SessionStream } from "./persistence.ts";
 
-/** Text of one batch, in UTF-16 units: what is held in memory, and what one sync makes durable. */
-const BATCH_LENGTH = 1024 * 1024;
+/**
+ * Text of one batch, in UTF-16 units: what one sync makes durable. Not larger, since damage in a session log costs as
+ * much of it as lies in one frame.
+ */
+const BATCH_LENGTH = 64 * 1024;
 
 export interface CopyOptions extends Cancellable {
   /** Told after each batch: events that the target has, and that it will have. */
@@ -70,13 +73,12 @@ async function copy(
   const original = await source.stream(id, cancellable);
   const existing = await streamIfAny(target, id, cancellable);
   if (existing !== undefined && !sameHeader(original, existing))
-    throw new CopyConflictError(id, "with another header");
+    throw new CopyConflictError(id, "has another header");
   const had = existing === undefined ? undefined : await measure(existing);
   const have = had?.events ?? 0;
   const { events, digest, prefix, torn } = await measure(original, have);
-  if (had !== undefined && have > events)
-    throw new CopyConflictError(id, `with ${have - events} events more`);
-  if (had !== undefined && prefix !== had.digest) throw new CopyConflictError(id, "with other events");
+  if (had !== undefined && have > events) throw new CopyConflictError(id, `has ${have - events} events more`);
+  if (had !== undefined && prefix !== had.digest) throw new CopyConflictError(id, "has other events");
   if (events === 0) return { id, state: "empty", torn };
   if (have === events) return { id, state: "there", events, written: 0, digest, torn };
 

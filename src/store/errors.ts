@@ -49,9 +49,9 @@ export class AlreadyExistsError extends HoldfastError {
 export class CopyConflictError extends HoldfastError {
   readonly code = "already-exists";
 
-  /** `how` says in what the other one differs. */
+  /** `how` says in what the other one differs, as in "has other events". */
   constructor(sessionId: string, how: string) {
-    super(`The target has another session ${JSON.stringify(sessionId)}, ${how}`, {
+    super(`The session ${JSON.stringify(sessionId)} of the target ${how}`, {
       place: { sessionId },
       hint: "Copy to another store, or delete that session first if it is not needed.",
     });

@@ -31,6 +31,8 @@ export interface Preparation extends AsyncDisposable {
   readonly session: Session;
   /** Events that recovery committed just now. */
   readonly closers: readonly SessionEvent[];
+  /** Whether recovery set a last record aside that was never fully written. */
+  readonly torn: boolean;
   /** Makes the Session the open one of its id; from here on its owner closes it. */
   publish(): Session;
 }

@@ -34,6 +34,25 @@ async function page(
   return pages;
 }
 
+/** Ids whose order depends on how they are encoded, and ids that others begin with. */
+const ODD_IDS = [
+  "a",
+  "a!",
+  "a-",
+  "a.b",
+  "a/b",
+  "a~",
+  "aa",
+  "A",
+  "b",
+  "z\n",
+  "\u00e9",
+  "\ud800",
+  "\uffff",
+  "0",
+  "10",
+];
+
 /** Listing opens no log, and is paged. */
 export function listing({ rigged, needing }: Contract): void {
   describe("listing", () => {
@@ -48,6 +67,17 @@ export function listing({ rigged, needing }: Contract): void {
             expect(pages.flat().toSorted()).toEqual(ids.toSorted());
             expect(pages.slice(0, -1).every(({ length }) => length === limit)).toBe(true);
             expect(pages.length).toBe(Math.max(1, Math.ceil(ids.length / limit)));
+          }
+        }),
+      );
+
+      test(
+        `${method}: pages hold each session once, however alike their ids are`,
+        rigged(async (rig) => {
+          for (const id of ODD_IDS) await rig.stored(id, [title(0)]);
+          await rig.restart();
+          for (const limit of [1, 2, 3]) {
+            expect((await page(rig, method, limit)).flat().toSorted()).toEqual(ODD_IDS.toSorted());
           }
         }),
       );

@@ -20,6 +20,8 @@ export interface CopyCommand {
   readonly to: string;
   readonly all: boolean;
   readonly json: boolean;
+  /** Of session logs that are made in the target. */
+  readonly encoding?: "zstd" | "none";
 }
 
 /** A session that was asked for. */
@@ -59,7 +61,7 @@ export async function copy(ids: readonly string[], command: CopyCommand): Promis
 
 async function run(
   ids: readonly string[],
-  { all, json }: CopyCommand,
+  { all, json, encoding }: CopyCommand,
   { from, to, signal, output }: { from: StoreName; to: StoreName; signal: AbortSignal; output: Output },
 ): Promise<number> {
   await using source = await openStoreReadOnly(from, { clock: Date.now });
@@ -67,7 +69,12 @@ async function run(
   // Where nothing can be copied, no store is made for it.
   const isNeeded = wanted.some(({ refusal }) => refusal === undefined);
   await using target = isNeeded
-    ? await openStore(to, { clock: Date.now, chunkWindowMs: 0, thread: "process" })
+    ? await openStore(to, {
+        clock: Date.now,
+        chunkWindowMs: 0,
+        thread: "process",
+        ...(encoding === undefined ? {} : { encoding }),
+      })
     : undefined;
   const reports: CopyReport[] = [];
   using progress = new Progress();

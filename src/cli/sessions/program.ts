@@ -55,14 +55,18 @@ function addCopy(sessions: Command, finish: (code: number) => void): void {
     .requiredOption("--from <store>", "store to read; it is not changed")
     .requiredOption("--to <store>", "store to write; made when it does not exist")
     .addOption(new Option("--all", "copy every session"))
+    .addOption(
+      flag("--jsonl-encoding <name>", "how new session logs are written").choices(["zstd", "none"] as const),
+    )
     .addOption(new Option("--json", "print one JSON object a line"))
     .addHelpText(
       "after",
       `${STORES}\n\nCtrl-C stops between two writes; the same command goes on from there.\n\nExample:\n  holdfast sessions copy --all --from ./data/agent.db --to jsonl:./sessions`,
     )
-    .action(async (ids, { from, to, all, json }) => {
+    .action(async (ids, { from, to, all, json, jsonlEncoding: encoding }) => {
       const { copy } = await import("./copy.ts");
-      finish(await copy(ids, { from, to, all: all === true, json: json === true }));
+      const chosen = encoding === undefined ? {} : { encoding };
+      finish(await copy(ids, { from, to, all: all === true, json: json === true, ...chosen }));
     });
 }
 

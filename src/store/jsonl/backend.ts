@@ -95,9 +95,11 @@ export class JsonlBackend implements StorageBackend {
 
   async commitRepair(id: string, repair: Repair): Promise<Revision> {
     try {
+      // What is known of the log ends where its torn tail begins, and stays right.
       return await this.#writer.commitRepair(id, repair);
-    } finally {
+    } catch (error) {
       this.#reader.forget(id);
+      throw error;
     }
   }
 
