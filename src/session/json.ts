@@ -39,8 +39,13 @@ function describe(value: object): string {
   return typeof name === "string" && name !== "" ? `a ${name}` : "an object with an exotic prototype";
 }
 
+/** What {@link copyJson} gives, deeply frozen. @throws NotSerialisableError */
+export function snapshotJson(value: unknown, place: Place, root = "data"): JsonValue {
+  return freezeJson(copyJson(value, place, root));
+}
+
 /**
- * A deeply frozen copy of `value` that JSON can hold without loss.
+ * A copy of `value` that JSON can hold without loss.
  *
  * Refuses NaN, ±Infinity, -0, undefined, functions, symbols, BigInt, every prototype but Object's, Array's and null,
  * sparse arrays, arrays with extra keys, symbol keys, cycles, and nesting beyond {@link MAX_JSON_DEPTH}. Accessors are
@@ -48,7 +53,7 @@ function describe(value: object): string {
  *
  * @throws NotSerialisableError with `place.field` set below `place` (the field starts at `root`).
  */
-export function snapshotJson(value: unknown, place: Place, root = "data"): JsonValue {
+export function copyJson(value: unknown, place: Place, root = "data"): JsonValue {
   const walk: Walk = { path: [root], parents: [] };
   try {
     return copy(value, walk);
@@ -97,6 +102,12 @@ function copyInside(value: object, walk: Walk): JsonValue {
   return out;
 }
 
+/** Whether a value is itself its copy. Most are, and need no path to be told where they stand. */
+function isPlain(value: unknown): value is string | number | boolean {
+  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
+  return typeof value === "string" || typeof value === "boolean";
+}
+
 function copyArray(value: readonly unknown[], walk: Walk): JsonValue {
   if (Object.getPrototypeOf(value) !== Array.prototype) throw new FaultSignal(describe(value));
   const keys = Reflect.ownKeys(value).length - 1;
@@ -105,11 +116,15 @@ function copyArray(value: readonly unknown[], walk: Walk): JsonValue {
   }
   const out: JsonValue[] = new Array(value.length);
   for (let index = 0; index < value.length; index += 1) {
-    walk.path.push(index);
-    out[index] = copy(value[index], walk);
-    walk.path.pop();
+    const item: unknown = value[index];
+    if (isPlain(item)) out[index] = item;
+    else {
+      walk.path.push(index);
+      out[index] = copy(item, walk);
+      walk.path.pop();
+    }
   }
-  return Object.freeze(out);
+  return out;
 }
 
 function copyObject(value: object, walk: Walk): JsonValue {
@@ -130,7 +145,7 @@ function copyObject(value: object, walk: Walk): JsonValue {
       });
     } else out[key] = member;
   }
-  return Object.freeze(out);
+  return out;
 }
 
 /** Freezes parsed JSON in place, all levels. Depth is bounded by {@link findJsonFault}, which runs first. */

@@ -1,5 +1,6 @@
 import type { EventDraft, SessionEvent } from "./events.ts";
 import type { SessionHeader } from "./header.ts";
+import { freezeJson } from "./json.ts";
 import { LogView } from "./log-view.ts";
 import { type EncodedEvent, encodeDraft, encodeRecord, type SessionRecord } from "./records.ts";
 
@@ -56,7 +57,7 @@ export class SessionLog extends LogView {
   async append(draft: EventDraft): Promise<SessionEvent> {
     const encoded = encodeDraft(draft, this.#sink.nextSeq, this.#clock());
     await this.#sink.submit([encoded]);
-    return encoded.event;
+    return freezeJson(encoded.event);
   }
 
   /** Appends several events that become durable together or not at all. */
@@ -64,7 +65,7 @@ export class SessionLog extends LogView {
     const first = this.#sink.nextSeq;
     const encoded = drafts.map((draft, k) => encodeDraft(draft, first + k, this.#clock()));
     if (encoded.length > 0) await this.#sink.submit(encoded);
-    return encoded.map(({ event }) => event);
+    return encoded.map(({ event }) => freezeJson(event));
   }
 
   /**

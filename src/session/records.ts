@@ -1,6 +1,6 @@
 import { CorruptError, InvalidEventError, type Place } from "./errors.ts";
 import { type EventDraft, findEventFault, isMessageType, type SessionEvent } from "./events.ts";
-import { findJsonFault, freezeJson, MAX_JSON_DEPTH, snapshotJson } from "./json.ts";
+import { copyJson, findJsonFault, freezeJson, MAX_JSON_DEPTH } from "./json.ts";
 import { modernise } from "./legacy.ts";
 import { recogniseChunk } from "./recognise.ts";
 import {
@@ -40,7 +40,7 @@ export interface SessionRecord {
 export interface EncodedEvent {
   readonly seq: number;
   readonly time: number;
-  /** Frozen; made on demand for deltas. */
+  /** A private copy, not frozen; made on demand for deltas. */
   readonly event: SessionEvent;
   /** Set for an event of a log that was read before: rules for what is newly written do not apply to it. */
   readonly isCopy?: boolean;
@@ -77,7 +77,7 @@ export function encodeEvent(input: SessionEvent): EncodedEvent {
   if (fast !== undefined) return fast;
   const eventType = String(input.type);
   const place: Place = Number.isSafeInteger(input.seq) ? { eventType, seq: input.seq } : { eventType };
-  const event: unknown = snapshotJson(input, place, "event");
+  const event: unknown = copyJson(input, place, "event");
   if (!eventType.isWellFormed()) {
     throw new InvalidEventError("The event type holds half a character", { ...place, field: "type" });
   }
