@@ -29,7 +29,9 @@ export async function serve(options: RawOptions): Promise<number> {
   }
   const host = await startHost(config, { clock: Date.now, newId: () => crypto.randomUUID() });
   if (config.sessionDb === undefined && config.sessionDir === undefined) {
-    log.warning("The session is in memory only and ends with this process; --session-db PATH keeps it");
+    log.warning(
+      "The session is in memory only and ends with this process; --session-db PATH or --session-dir ROOT keeps it",
+    );
   } else log.info("Session {location}", { location: host.location });
   process.stdout.write(`${host.url}\n`);
   const code = await stopped.promise;

@@ -62,7 +62,7 @@ export interface Page<T> {
 
 /** What keeps a session in a listing from being used. */
 export interface SessionProblem {
-  readonly state: "corrupt" | "unsupported" | "duplicate";
+  readonly state: "corrupt" | "unsupported" | "duplicate" | "unreadable";
   /** What happened and where, as a person should read it. */
   readonly reason: string;
 }

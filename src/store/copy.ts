@@ -148,13 +148,14 @@ async function* batches(
       if (record.seq >= to) break;
       if (record.seq + record.count <= from) continue;
       for (const part of record.seq < from ? restOf(record, from) : [record]) {
+        if (batch.length > 0 && length + part.text.length > BATCH_LENGTH) {
+          yield batch;
+          batch = [];
+          length = 0;
+        }
         batch.push(part);
         length += part.text.length;
       }
-      if (length < BATCH_LENGTH) continue;
-      yield batch;
-      batch = [];
-      length = 0;
     }
   }
   if (batch.length > 0) yield batch;

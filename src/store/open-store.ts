@@ -48,6 +48,5 @@ export async function openStoreReadOnly(
  */
 export function storePaths({ kind, path }: StoreName): readonly string[] {
   if (kind === "sqlite") return storeFiles(path);
-  const root = resolveStorePath(path);
-  return [root, `${root}.lock`, `${root}.owner`];
+  return [resolveStorePath(path)];
 }

@@ -3,7 +3,12 @@ import type { SessionHeader } from "../session/header.ts";
 import { type DecodedRecord, recordEvents, type SessionRecord } from "../session/records.ts";
 import type { PageRequest, SessionProblem, StoredSummary } from "./backend.ts";
 import { assertNext, decodeOwnHeader } from "./cold-read.ts";
-import { HoldfastError, SequenceConflictError, UnsupportedFormatError } from "./errors.ts";
+import {
+  HoldfastError,
+  SequenceConflictError,
+  StorageFailedError,
+  UnsupportedFormatError,
+} from "./errors.ts";
 import type { SessionSummary } from "./persistence.ts";
 
 /* How what a backend read becomes the answer of `readFrom` and `list`. */
@@ -74,6 +79,8 @@ function tryHeader(id: string, text: string): { header?: SessionHeader; fault?: 
 
 /** An error of one session as a listing shows it. */
 export function toProblem(error: HoldfastError): SessionProblem {
-  const state = error instanceof UnsupportedFormatError ? "unsupported" : "corrupt";
-  return { state, reason: error.message };
+  if (error instanceof UnsupportedFormatError) return { state: "unsupported", reason: error.message };
+  // Nothing is known of what the storage does not give out.
+  const isUnreadable = error instanceof StorageFailedError;
+  return { state: isUnreadable ? "unreadable" : "corrupt", reason: error.message };
 }

@@ -35,15 +35,20 @@ export function isHeldHere(path: string): boolean {
 }
 
 /**
- * Takes the lock of the store at `path`, which must be resolved (one spelling, no symlinks): `<path>.lock` is the lock,
- * `<path>.owner` tells people who holds it. Never waits.
+ * Takes the lock of the store at `path`, which must be resolved (one spelling, no symlinks): `<files>.lock` is the lock,
+ * `<files>.owner` tells people who holds it. Never waits.
+ * @param files where they lie: beside the store by default
  * @throws LockedError naming the holder; StorageFailedError when the files cannot be made.
  */
-export function acquireWriterLock(path: string, holder: LockHolder = thisProcess()): WriterLock {
+export function acquireWriterLock(
+  path: string,
+  holder: LockHolder = thisProcess(),
+  files = path,
+): WriterLock {
   const mine = held.get(path);
   if (mine !== undefined) throw new LockedError(path, mine.holder);
-  const lockPath = `${path}.lock`;
-  const ownerPath = `${path}.owner`;
+  const lockPath = `${files}.lock`;
+  const ownerPath = `${files}.owner`;
   let database: Database | undefined;
   try {
     // SQLite would make the file readable for everyone, and wait for ever at a pipe.

@@ -101,7 +101,8 @@ export class ExampleFile implements Founding {
         const bytes = Buffer.alloc(end - start);
         fs.readSync(file, bytes, 0, bytes.length, start);
         const place = { path: this.path, sessionId: this.id, offset: start };
-        yield decode(bytes, this.path, start).records.map((text) => decodeRecord(text, place));
+        // One by one: a page is to be small, and a batch may not be.
+        for (const text of decode(bytes, this.path, start).records) yield [decodeRecord(text, place)];
       }
       if (this.#fault instanceof CorruptError) throw this.#fault;
     } finally {

@@ -38,6 +38,24 @@ async function everything(backend: StorageBackend): Promise<unknown> {
 export function hooks({ rigged, needing }: Contract): void {
   needing("faults", "the hooks themselves", () => {
     test(
+      "a page of a stored session holds a bounded amount of text, however long its records are",
+      rigged(async (rig) => {
+        const data = "x".repeat(400_000);
+        await rig.stored(
+          "s",
+          Array.from({ length: 40 }, () => ({ type: "session/title", data })),
+        );
+        await rig.restart();
+        let count = 0;
+        for await (const page of (await rig.faults.inner.readStored("s"))?.pages ?? []) {
+          count += page.length;
+          expect(page.reduce((sum, { record }) => sum + record.text.length, 0)).toBeLessThan(4_000_000);
+        }
+        expect(count).toBe(40);
+      }),
+    );
+
+    test(
       "readSuffix begins with the record that holds the seq, and gives as many records as it is asked for",
       rigged(async (rig) => {
         for (const id of ["before", "s", "after"]) {

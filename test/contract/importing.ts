@@ -8,6 +8,8 @@ import { drain } from "./streaming.ts";
 import { deltas, outcomesOf, rejectionOf, title, titleAt } from "./support.ts";
 
 const HEADER = JSON.stringify(headerOf("s"));
+/** What JSON readers change in a header that they write again. */
+const ODD_MEMBERS = '"x":12345678901234567890,"y":1.0,"z":"\\u00e9"';
 
 /** What other writers leave: odd spelling, members and types that nobody here knows, an older shape, packed runs. */
 const FOREIGN = [
@@ -15,7 +17,8 @@ const FOREIGN = [
   '{ "type" : "session/title", "seq" : 1, "time" : 7, "data" : "\\/" }',
   '{"type":"future/event","seq":2,"time":7,"data":{"z":1e2,"a":[]}}',
   '{"type":"user/message","seq":3,"time":8,"data":{"content":[],"source":{"kind":"user"}},"surfaceOp":"append"}',
-  '{"type":"text-chunks","seq0":4,"time0":9,"data":{"turn":1,"step":1,"index":0,"dt":[1,-1],"texts":["a","\\u0062","\u2028"]}}',
+  `{"type":"session/title","seq":4,"time":8,"data":{"long":"${"x".repeat(20_000)}","n":1.50}}`,
+  '{"type":"text-chunks","seq0":5,"time0":9,"data":{"turn":1,"step":1,"index":0,"dt":[1,-1],"texts":["a","\\u0062","\u2028"]}}',
 ];
 
 function recordsOf(texts: readonly string[]): SessionRecord[] {
@@ -67,7 +70,17 @@ export function importing({ rigged }: Contract): void {
         const { header: read, unknownTypes } = await rig.store.inspect("s");
         expect(read).toEqual(headerOf("s", { createdAt: 5 }));
         expect(unknownTypes).toEqual([{ type: "future/event", seq: 2 }]);
-        expect((await rig.store.readFrom("s", 4)).length).toBe(3);
+        expect((await rig.store.readFrom("s", 5)).length).toBe(3);
+      }),
+    );
+
+    test(
+      "members of a header that nobody here knows keep their spelling",
+      rigged(async (rig) => {
+        const header = `{"version":0,"id":"s","createdAt":5,${ODD_MEMBERS}}`;
+        await rig.store.importRecords(header, titles(0, 1));
+        await rig.restart();
+        expect((await rig.store.stream("s")).headerText).toContain(ODD_MEMBERS);
       }),
     );
 

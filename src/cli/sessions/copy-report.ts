@@ -16,7 +16,12 @@ export function toReport(result: CopyResult): CopyReport {
   return { id, state: "failed", code: error.code, reason };
 }
 
-const CODES = { corrupt: "corrupt", unsupported: "unsupported-format", duplicate: "storage-failed" } as const;
+const CODES = {
+  corrupt: "corrupt",
+  unsupported: "unsupported-format",
+  duplicate: "storage-failed",
+  unreadable: "storage-failed",
+} as const;
 
 /** Why a session that a listing shows cannot be copied, if so. */
 export function refusalOf({ id, location, problem }: SessionSummary): CopyReport | undefined {

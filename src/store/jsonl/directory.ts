@@ -1,6 +1,12 @@
 import { type Dirent, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { errorCode, StorageFailedError, toStorageError, UnsupportedFormatError } from "../errors.ts";
+import {
+  errorCode,
+  HoldfastError,
+  StorageFailedError,
+  toStorageError,
+  UnsupportedFormatError,
+} from "../errors.ts";
 import { type Encoding, encodeId, flatLog, roleOf } from "./layout.ts";
 import type { LogLocation } from "./log-file.ts";
 
@@ -12,6 +18,8 @@ export interface LogEntry extends LogLocation {
   readonly encodedId: string;
   /** Whether the same folder holds another log of version 0. */
   readonly hasSibling: boolean;
+  /** Set for a folder that this user may not look into: what lies in it is unknown. */
+  readonly isClosed?: boolean;
   /** Set for a file of a later format version, which is listed and never touched. */
   readonly version?: number;
 }
@@ -19,7 +27,7 @@ export interface LogEntry extends LogLocation {
 /** Listings are sorted by it, part by part. */
 export type LogKey = readonly [project: string, name: string, file: string];
 
-const NOTHING_THERE = new Set(["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EPERM"]);
+const NOTHING_THERE = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /** Names of the project folders, sorted. Nothing where there is no root. */
 export function projectsOf(root: string): string[] {
@@ -35,14 +43,39 @@ export function projectsOf(root: string): string[] {
 /** All logs below a project's folder in the order of their keys, from after `after` on. */
 export function* logsOf(root: string, project: string, after?: LogKey): Generator<LogEntry> {
   const [name = "", file = ""] = after?.[0] === project ? after.slice(1) : [];
-  const entries = entriesOf(join(root, project)).sort((a, b) => compare(a.name, b.name));
-  for (const entry of entries) {
-    if (entry.name < name) continue;
-    const logs = isFolder(entry)
-      ? logsIn(root, project, entry.name)
-      : [flatEntry(root, project, entry.name)].filter((flat) => flat !== undefined);
-    for (const log of logs) if (after === undefined || entry.name > name || log.key[2] > file) yield log;
+  const entries = lookInto(join(root, project));
+  if (entries === "closed") {
+    if (after?.[0] !== project) yield closedFolder(root, [project, "", ""]);
+    return;
   }
+  for (const entry of entries.sort((a, b) => compare(a.name, b.name))) {
+    if (entry.name < name) continue;
+    for (const log of logsAt(root, project, entry)) {
+      if (after === undefined || entry.name > name || log.key[2] > file) yield log;
+    }
+  }
+}
+
+function logsAt(root: string, project: string, entry: Dirent): readonly LogEntry[] {
+  if (!isFolder(entry)) {
+    const flat = flatEntry(root, project, entry.name);
+    return flat === undefined ? [] : [flat];
+  }
+  const isClosed = lookInto(join(root, project, entry.name)) === "closed";
+  return isClosed ? [closedFolder(root, [project, entry.name, ""])] : logsIn(root, project, entry.name);
+}
+
+function closedFolder(root: string, key: LogKey): LogEntry {
+  const [project, name] = key;
+  const encodedId = name === "" ? project : name;
+  return {
+    key,
+    path: join(root, project, name),
+    encodedId,
+    encoding: "none",
+    hasSibling: false,
+    isClosed: true,
+  };
 }
 
 /** The logs of one session's folder in the order of their keys. */
@@ -75,14 +108,26 @@ function flatEntry(root: string, project: string, name: string): LogEntry | unde
 export function findLogs(root: string, id: string): LogEntry[] {
   const encodedId = encodeId(id);
   const found: LogEntry[] = [];
+  let unknown: unknown;
   for (const project of projectsOf(root)) {
-    if (exists(join(root, project, encodedId))) found.push(...logsIn(root, project, encodedId));
-    for (const name of [`${encodedId}.jsonl`, `${encodedId}.jsonl.zstd`]) {
-      // A folder of this name belongs to another id.
-      const path = join(root, project, name);
-      const flat = exists(path) && !isDirectory(path) ? flatEntry(root, project, name) : undefined;
-      if (flat !== undefined) found.push(flat);
+    try {
+      found.push(...logsOfId(root, project, encodedId));
+    } catch (error) {
+      unknown ??= error;
     }
+  }
+  // What lies in a folder that may not be looked into matters only when the session is nowhere else.
+  if (found.length === 0 && unknown !== undefined) throw unknown;
+  return found;
+}
+
+function logsOfId(root: string, project: string, encodedId: string): LogEntry[] {
+  const found = exists(join(root, project, encodedId)) ? logsIn(root, project, encodedId) : [];
+  for (const name of [`${encodedId}.jsonl`, `${encodedId}.jsonl.zstd`]) {
+    // A folder of this name belongs to another id.
+    const path = join(root, project, name);
+    const flat = exists(path) && !isDirectory(path) ? flatEntry(root, project, name) : undefined;
+    if (flat !== undefined) found.push(flat);
   }
   return found;
 }
@@ -123,7 +168,7 @@ export function idsInSeveralPlaces(root: string, projects: readonly string[]): R
   const seen = new Set<string>();
   const again = new Set<string>();
   for (const project of projects) {
-    for (const { name } of entriesOf(join(root, project))) {
+    for (const { name } of entriesIfAny(join(root, project))) {
       const encodedId = flatLog(name)?.encodedId ?? name;
       if (seen.has(encodedId)) again.add(encodedId);
       seen.add(encodedId);
@@ -135,7 +180,9 @@ export function idsInSeveralPlaces(root: string, projects: readonly string[]): R
 /** The encoding of the logs that are there, so that a root keeps to one; nothing where there are none. */
 export function encodingOf(root: string): Encoding | undefined {
   for (const project of projectsOf(root)) {
-    for (const { version, encoding } of logsOf(root, project)) if (version === undefined) return encoding;
+    for (const { version, isClosed, encoding } of logsOf(root, project)) {
+      if (version === undefined && isClosed === undefined) return encoding;
+    }
   }
   return undefined;
 }
@@ -143,8 +190,8 @@ export function encodingOf(root: string): Encoding | undefined {
 /** Drafts of logs that were never published. */
 export function draftsIn(root: string): string[] {
   return projectsOf(root).flatMap((project) =>
-    foldersOf(entriesOf(join(root, project))).flatMap((folder) =>
-      entriesOf(join(root, project, folder))
+    foldersOf(entriesIfAny(join(root, project))).flatMap((folder) =>
+      entriesIfAny(join(root, project, folder))
         .filter((entry) => roleOf(entry.name).kind === "draft" && !entry.isDirectory())
         .map(({ name }) => join(root, project, folder, name)),
     ),
@@ -177,10 +224,25 @@ function entriesOf(folder: string): Dirent[] {
     return readdirSync(folder, { withFileTypes: true });
   } catch (error) {
     const code = errorCode(error);
-    // Deleted meanwhile, a stray file, a link to itself, or another user's: no reason to hide all others.
+    // Deleted meanwhile, a stray file, or a link to itself.
     if (code !== undefined && NOTHING_THERE.has(code)) return [];
     throw toStorageError(error, "A folder of the store could not be read", { path: folder });
   }
+}
+
+/** What is in a folder, or that this user may not look into it. */
+function lookInto(folder: string): Dirent[] | "closed" {
+  try {
+    return entriesOf(folder);
+  } catch (error) {
+    if (error instanceof HoldfastError) return "closed";
+    throw error;
+  }
+}
+
+function entriesIfAny(folder: string): Dirent[] {
+  const entries = lookInto(folder);
+  return entries === "closed" ? [] : entries;
 }
 
 function exists(path: string): boolean {

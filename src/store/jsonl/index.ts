@@ -9,7 +9,7 @@ import { runInProcess, StorageThread } from "../storage-thread.ts";
 import { acquireWriterLock } from "../writer-lock.ts";
 import { JsonlBackend } from "./backend.ts";
 import { draftsIn, encodingOf } from "./directory.ts";
-import type { Encoding } from "./layout.ts";
+import { type Encoding, lockFiles } from "./layout.ts";
 import { JsonlReader } from "./reader.ts";
 import { JsonlWriter } from "./writer.ts";
 
@@ -31,10 +31,10 @@ export async function openJsonlBackend(options: JsonlOptions): Promise<JsonlBack
   const root = resolveStorePath(options.root);
   if (!isFolder(root)) makeDirectory(root);
   await using resources = new AsyncDisposableStack();
-  resources.use(acquireWriterLock(root, options.holder));
+  resources.use(acquireWriterLock(root, options.holder, lockFiles(root)));
   const thread = options.thread === "process" ? undefined : resources.use(new StorageThread("jsonl"));
   // What a crash left of logs that were never published.
-  for (const draft of draftsIn(root)) rmSync(draft, { force: true });
+  for (const draft of draftsIn(root)) sweep(draft);
   const found = encodingOf(root);
   const encoding = options.encoding ?? found ?? "zstd";
   const opened = thread?.open({ kind: "jsonl", root, encoding });
@@ -66,6 +66,14 @@ export async function openJsonlReadOnly(options: {
   const reader = resources.use(new JsonlReader(root, false));
   const backend = new JsonlBackend(root, "zstd", reader, readOnlyClient(root), resources.move());
   return new PersistenceCoordinator(backend, { clock: options.clock, chunkWindowMs: 0 });
+}
+
+function sweep(draft: string): void {
+  try {
+    rmSync(draft, { force: true });
+  } catch {
+    // Another user's, say: it takes space, and nothing else hangs on it.
+  }
 }
 
 /** Whether a folder is there; false where nothing is. @throws StorageFailedError when it is something else */

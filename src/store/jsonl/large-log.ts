@@ -11,6 +11,8 @@ import { unitsOf } from "./units.ts";
 
 /** Logs from this size on are not kept in memory, in stored bytes. */
 export const LARGE_LOG = 32 * 1024 * 1024;
+/** Text that is kept of any log, in UTF-16 units: a small file may unfold to much. */
+const MOST_TEXT = 64 * 1024 * 1024;
 
 /** A record of a large log, without its text. */
 class StoredRecord implements SessionRecord {
@@ -37,12 +39,14 @@ class StoredRecord implements SessionRecord {
   }
 }
 
-/** Where the records of a large log are read again. */
+/** Where the records of a log that is large, or turns out to be, are read again. */
 export class LargeLog {
   readonly #file: LogFile;
   /** The unit that was read last: whoever reads one record often reads the next. */
   #offset = -1;
   #lines: readonly string[] = [];
+  /** Text of the records so far. */
+  #text = 0;
   readonly #kept = new WeakMap<SessionRecord, SessionRecord>();
 
   /** `file` says which log; it need not stay open. */
@@ -50,14 +54,16 @@ export class LargeLog {
     this.#file = file;
   }
 
-  /** Remembers where the records of a unit lie. */
-  locate(offset: number, records: readonly DecodedRecord[]): void {
+  /** Takes note of a unit: of a log that turns out to be large, where its records lie. */
+  take(offset: number, records: readonly DecodedRecord[]): void {
+    for (const { record } of records) this.#text += record.text.length;
+    if (this.#file.size < LARGE_LOG && this.#text < MOST_TEXT) return;
     for (const [line, { record }] of records.entries()) {
       this.#kept.set(record, new StoredRecord(record, this, offset, line));
     }
   }
 
-  /** The record without its text, to be kept. */
+  /** The record as it is to be kept: without its text where the log is large. */
   keep(record: SessionRecord): SessionRecord {
     return this.#kept.get(record) ?? record;
   }

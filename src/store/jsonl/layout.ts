@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import type { SessionHeader } from "../../session/header.ts";
+import { clip } from "../../session/text.ts";
+import { StorageFailedError } from "../errors.ts";
 
 /*
  * Names below a session root, as version 0 of the format has them (docs/format.md, "Session logs"):
@@ -12,6 +14,8 @@ import type { SessionHeader } from "../../session/header.ts";
 export type Encoding = "zstd" | "none";
 
 const FILE_NAMES: Readonly<Record<Encoding, string>> = { zstd: "session.jsonl.zstd", none: "session.jsonl" };
+/** Longest name of a file or folder, in bytes. */
+const MAX_FILE_NAME = 255;
 /** Longest project folder before it is wrapped, so that the whole fits a file name. */
 const MAX_PROJECT = 251;
 const NO_PROJECT = "_no-cwd";
@@ -19,6 +23,14 @@ const NO_PROJECT = "_no-cwd";
 export const INDEX_SUFFIX = ".holdfast-index";
 export const QUARANTINE_INFIX = ".torn-";
 const DRAFT_NAME = /^\.holdfast-draft-[0-9a-f-]+$/;
+
+/**
+ * The lock of a root and its owner's name lie in it, as `.holdfast.lock` and `.holdfast.owner`: whoever gets at the same
+ * folder by another path, in another container say, gets at the same lock.
+ */
+export function lockFiles(root: string): string {
+  return join(root, ".holdfast");
+}
 
 /** One path component for a session id. Injective: what is not `[A-Za-z0-9._-]` becomes `~` and four hex digits. */
 export function encodeId(id: string): string {
@@ -33,6 +45,19 @@ export function decodeId(name: string): string | undefined {
     String.fromCharCode(Number.parseInt(hex, 16)),
   );
   return id !== "" && encodeId(id) === name ? id : undefined;
+}
+
+/** @throws StorageFailedError when no folder can have the name of a session's */
+export function assertShortId(id: string): void {
+  const { length } = encodeId(id);
+  if (length <= MAX_FILE_NAME) return;
+  throw new StorageFailedError(
+    `The id of the session is too long for a folder's name: ${length} bytes encoded`,
+    {
+      place: { sessionId: clip(id, 40) },
+      hint: `Choose one of at most ${MAX_FILE_NAME} letters, or keep the session in SQLite.`,
+    },
+  );
 }
 
 /** The folder for sessions with this working directory. Lossy: two directories may share one. */

@@ -14,6 +14,10 @@ import { decodeId } from "./layout.ts";
 
 const DEFAULT_LIMIT = 100;
 const SEPARATOR = "/";
+const CLOSED: SessionProblem = {
+  state: "unreadable",
+  reason: "This user may not look into the folder",
+};
 const MISNAMED: SessionProblem = {
   state: "corrupt",
   reason:
@@ -49,6 +53,7 @@ function parseCursor(cursor: string): LogKey {
 function summary(root: string, entry: LogEntry, isSuspect: boolean): StoredSummary {
   const id = decodeId(entry.encodedId) ?? entry.encodedId;
   const known = { id, location: entry.path };
+  if (entry.isClosed === true) return { ...known, headerText: "", problem: CLOSED };
   if (entry.version !== undefined) {
     const { message } = newerGeneration(id, entry.path, entry.version);
     return { ...known, headerText: "", problem: { state: "unsupported", reason: message } };

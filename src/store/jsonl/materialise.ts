@@ -65,18 +65,17 @@ export function materialise(
 }
 
 /**
- * A log's header line says its type, first of all, and its delegation depth, also where that is 0. What says both, or is
- * no header, stays as it is: what a copy brings along is checked by whoever reads it.
+ * A log's header line says its type, first of all, and its delegation depth, also where that is 0. Both are put into the
+ * text, which else stays as it is; so does what is no header. What a copy brings along is checked by whoever reads it.
  */
 function toStoredHeader(text: string): { readonly text: string; readonly cwd?: string } {
   const header = tryHeader(text);
   if (header === undefined) return { text };
-  const { type, version, id, createdAt, cwd, parentSession, seedLength, origin, ...rest } = header;
-  const place = typeof cwd === "string" ? { cwd } : {};
-  const typed = type === undefined ? text.replace("{", `{"type":"${HEADER_TYPE}",`) : text;
-  if (rest["delegationDepth"] !== undefined) return { text: typed, ...place };
-  const known = { type: type ?? HEADER_TYPE, version, id, createdAt, cwd, parentSession, seedLength, origin };
-  return { text: JSON.stringify({ ...known, delegationDepth: 0, ...rest }), ...place };
+  const { type, cwd, delegationDepth } = header;
+  let stored = text.trim();
+  if (type === undefined) stored = `{"type":"${HEADER_TYPE}",${stored.slice(1)}`;
+  if (delegationDepth === undefined) stored = `${stored.slice(0, -1)},"delegationDepth":0}`;
+  return typeof cwd === "string" ? { text: stored, cwd } : { text: stored };
 }
 
 function tryHeader(text: string): Record<string, unknown> | undefined {
@@ -93,9 +92,8 @@ function discard(files: readonly string[], folder: string): void {
   for (const file of files) {
     try {
       rmSync(file, { force: true });
-    } catch (error) {
-      // There is no such file where no file system takes its name.
-      if (errorCode(error) !== "ENAMETOOLONG") throw error;
+    } catch {
+      // What went wrong before counts; a draft that is left is swept when the root is next opened.
     }
   }
   removeEmptyFolders(folder);

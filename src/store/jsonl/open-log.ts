@@ -78,21 +78,30 @@ export class OpenLog implements Disposable {
       writeAll(this.#system, this.#file, bytes, this.path);
       this.#system.fdatasync(this.#file);
     } catch (error) {
-      this.#cutBack();
+      this.#cutBack(bytes.length);
       throw toStorageError(error, "The append could not be saved", { path: this.path });
     }
+    const stat = fstatSync(this.#file, { bigint: true });
+    if (Number(stat.size) !== this.#end.size + bytes.length) throw this.#meddled();
     const last = records.at(-1);
     const next = last === undefined ? this.#end.next : last.seq + last.count;
-    this.#end = { size: this.#end.size + bytes.length, next };
-    return this.revision;
+    this.#end = { size: Number(stat.size), next };
+    return formatRevision(stat);
   }
 
   [Symbol.dispose](): void {
     closeSync(this.#file);
   }
 
-  #cutBack(): void {
+  #cutBack(most: number): void {
     try {
+      const { size } = fstatSync(this.#file);
+      // Nothing was written, or somebody else wrote as well: what is theirs is not cut off.
+      if (size === this.#end.size) return;
+      if (size > this.#end.size + most) {
+        this.#broken = this.#meddled();
+        return;
+      }
       this.#system.truncate(this.#file, this.#end.size);
       this.#system.fsync(this.#file);
     } catch (cause) {
@@ -102,6 +111,14 @@ export class OpenLog implements Disposable {
         cause,
       });
     }
+  }
+
+  #meddled(): StorageFailedError {
+    this.#broken = new StorageFailedError("Another program wrote to the log at the same time", {
+      place: { path: this.path },
+      hint: "Stop it: a log has one writer. Then look at the session with `holdfast sessions list --check`.",
+    });
+    return this.#broken;
   }
 
   #statInPlace(): BigIntStats {

@@ -11,7 +11,8 @@ import type {
 import { ClosedError, errorCode, HoldfastError, StorageFailedError, toStorageError } from "../errors.ts";
 import { findLog, type LogEntry } from "./directory.ts";
 import { readHead } from "./head.ts";
-import { LARGE_LOG, LargeLog } from "./large-log.ts";
+import { LargeLog } from "./large-log.ts";
+import { assertShortId } from "./layout.ts";
 import { listLogs } from "./listing.ts";
 import { identityOf, isSameFile, LogFile } from "./log-file.ts";
 import { LogIndex } from "./log-index.ts";
@@ -20,8 +21,9 @@ import { type ScanStep, scanLog } from "./scan.ts";
 import { readSidecar, writeSidecar } from "./sidecar.ts";
 import type { TornTail } from "./torn-tail.ts";
 
-/** Records that are given out at once. */
+/** Records that are given out at once, and their text in UTF-16 units; a single record may have more. */
 const PAGE_RECORDS = 256;
+const PAGE_LENGTH = 1024 * 1024;
 /** Bytes of the file that are read before others get their turn. */
 const STRETCH = 512 * 1024;
 /** Indexes kept in memory. */
@@ -92,20 +94,22 @@ export class JsonlReader implements Disposable {
     if (file === undefined) return undefined;
     const { headerText, bodyOffset } = readHead(file);
     let torn: TornTail | undefined;
-    const large = file.size >= LARGE_LOG ? new LargeLog(file) : undefined;
+    const large = new LargeLog(file);
     return {
       headerText,
       revision: file.revision,
       pages: this.#pages(id, file, bodyOffset, (step) => {
         if (step.kind === "torn") torn = step.tail;
-        else large?.locate(step.offset, step.records);
+        else large.take(step.offset, step.records);
       }),
       torn: () => torn,
-      ...(large === undefined ? {} : { keep: (record) => large.keep(record) }),
+      keep: (record) => large.keep(record),
     };
   }
 
   readRevision(id: string): Revision | undefined {
+    // Whoever makes a session asks for its revision first.
+    assertShortId(id);
     if (this.#limits.get(id) === 0) return undefined;
     const stat = this.#stat(id);
     return stat === undefined ? undefined : revisionUpTo(stat, this.#limits.get(id));
@@ -172,10 +176,10 @@ export class JsonlReader implements Disposable {
     }
     const index = new LogIndex(identity, bodyOffset);
     let page: DecodedRecord[] = [];
+    let length = 0;
     let breather = bodyOffset + STRETCH;
     try {
       for (const step of scanLog(file, id, { offset: bodyOffset, next: 0, frame: 2 })) {
-        for (const record of step.records) page.push(record);
         onStep(step);
         if (step.kind === "records") {
           addStep(index, step);
@@ -184,9 +188,14 @@ export class JsonlReader implements Disposable {
             await breathe();
           }
         }
-        if (page.length < PAGE_RECORDS) continue;
-        yield page;
-        page = [];
+        for (const decoded of step.records) {
+          page.push(decoded);
+          length += decoded.record.text.length;
+          if (page.length < PAGE_RECORDS && length < PAGE_LENGTH) continue;
+          yield page;
+          page = [];
+          length = 0;
+        }
       }
     } catch (error) {
       if (page.length > 0) yield page;

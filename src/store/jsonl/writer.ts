@@ -1,4 +1,4 @@
-import { rmSync, statSync } from "node:fs";
+import { accessSync, constants, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { AppendBatch, AppendOutcome, Repair, Revision } from "../backend.ts";
 import {
@@ -92,12 +92,13 @@ export class JsonlWriter implements BackendWriter {
     this.#assertOpen();
     try {
       if (!statSync(this.#root).isDirectory()) throw new StorageFailedError("The session root is no folder");
+      accessSync(this.#root, constants.W_OK);
     } catch (error) {
-      throw toStorageError(error, "The session root is gone", { path: this.#root });
+      throw toStorageError(error, "The session root cannot be written", { path: this.#root });
     }
     for (const log of this.#logs.values()) {
       if (log.broken !== undefined) throw log.broken;
-      log.assertInPlace();
+      if (!log.isCurrent()) throw changed(log.path);
     }
   }
 
@@ -161,4 +162,11 @@ export class JsonlWriter implements BackendWriter {
   #assertOpen(): void {
     if (this.#closed) throw new ClosedError();
   }
+}
+
+function changed(path: string): StorageFailedError {
+  return new StorageFailedError("Another program changed the log of an open session", {
+    place: { path },
+    hint: "Stop it, and open the session again.",
+  });
 }

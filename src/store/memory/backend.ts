@@ -26,7 +26,9 @@ interface MemorySession {
   readonly records: SessionRecord[];
 }
 
+/** Records of a page, and their text in UTF-16 units; a single record may have more. */
 const PAGE = 512;
+const PAGE_LENGTH = 1024 * 1024;
 
 /** Sessions in memory, with the same rules as on disk. */
 export class MemoryBackend implements StorageBackend {
@@ -48,8 +50,17 @@ export class MemoryBackend implements StorageBackend {
       headerText: session.headerText,
       revision: revisionOf(session),
       pages: (async function* () {
-        for (let from = 0; from < records.length; from += PAGE)
-          yield decode(id, records.slice(from, from + PAGE));
+        let page: SessionRecord[] = [];
+        let length = 0;
+        for (const record of records) {
+          page.push(record);
+          length += record.text.length;
+          if (page.length < PAGE && length < PAGE_LENGTH) continue;
+          yield decode(id, page);
+          page = [];
+          length = 0;
+        }
+        if (page.length > 0) yield decode(id, page);
       })(),
       torn: () => undefined,
     };

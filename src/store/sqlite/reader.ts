@@ -28,6 +28,8 @@ import selectTail from "./sql/select-tail.sql" with { type: "text" };
 
 /** Rows read at once; a page is decoded before the next is read. */
 const PAGE_ROWS = 256;
+/** Text of the rows read at once, in UTF-16 units; a single row may have more. */
+const PAGE_LENGTH = 1024 * 1024;
 
 const DEFAULT_LIMIT = 100;
 
@@ -106,7 +108,7 @@ export class SqliteReader implements Disposable {
   async *#pages(id: string, session: number): AsyncGenerator<readonly DecodedRecord[]> {
     let from = 0;
     for (;;) {
-      const rows = this.#rows(session, from, PAGE_ROWS);
+      const { rows, isEnd } = this.#page(session, from);
       const last = rows.at(-1);
       if (last === undefined) return;
       const page: DecodedRecord[] = [];
@@ -118,9 +120,27 @@ export class SqliteReader implements Disposable {
         throw error;
       }
       yield page;
-      if (rows.length < PAGE_ROWS) return;
+      if (isEnd) return;
       from = last.seq + 1;
     }
+  }
+
+  /** Rows from a seq on, as many as make a page, and whether they are the last ones. */
+  #page(session: number, from: number): { readonly rows: readonly RecordRow[]; readonly isEnd: boolean } {
+    const page = this.#read((database) => {
+      const rows: unknown[] = [];
+      let length = 0;
+      // Leaving the loop early ends the statement.
+      for (const row of database.query(selectPage).iterate({ session, from, limit: PAGE_ROWS })) {
+        rows.push(row);
+        if (isRecordRow(row)) length += row.body.length;
+        if (length >= PAGE_LENGTH) return { rows, isEnd: false };
+      }
+      return { rows, isEnd: rows.length < PAGE_ROWS };
+    });
+    const { rows, isEnd } = page;
+    if (rows.every(isRecordRow)) return { rows, isEnd };
+    throw this.#otherShape();
   }
 
   #rows(session: number, from: number, limit: number): RecordRow[] {

@@ -40,7 +40,7 @@ async function expectGood(store: SessionPersistence): Promise<void> {
 interface Oddity {
   readonly put: (place: Place) => void;
   /** State in which `odd` is listed; nothing when it is not. */
-  readonly state?: "corrupt" | "unsupported" | "duplicate";
+  readonly state?: "corrupt" | "unsupported" | "duplicate" | "unreadable";
   /** How reading it ends. */
   readonly code: string;
 }
@@ -166,27 +166,27 @@ const ODDITIES: Readonly<Record<string, Oddity>> = {
   },
   "a log that is a folder": {
     put: (place) => folder(place, "--p--", "odd", LOG_NAMES.zstd),
-    state: "corrupt",
+    state: "unreadable",
     code: "storage-failed",
   },
   "a log that is a link to nothing": {
     put: (place) => link(place, "nowhere", "--p--", "odd", LOG_NAMES.zstd),
-    state: "corrupt",
+    state: "unreadable",
     code: "storage-failed",
   },
   "a log that is a link to itself": {
     put: (place) => link(place, LOG_NAMES.zstd, "--p--", "odd", LOG_NAMES.zstd),
-    state: "corrupt",
+    state: "unreadable",
     code: "storage-failed",
   },
   "a log below a file": {
     put: (place) => link(place, "../a-good/session.jsonl.zstd/x", "--p--", "odd", LOG_NAMES.zstd),
-    state: "corrupt",
+    state: "unreadable",
     code: "storage-failed",
   },
   "a log that is a device": {
     put: (place) => link(place, "/dev/full", "--p--", "odd", LOG_NAMES.none),
-    state: "corrupt",
+    state: "unreadable",
     code: "storage-failed",
   },
   "a session's folder that is a link to nothing": {
@@ -258,9 +258,14 @@ describe("a session that cannot be read by this user", () => {
         await using store = await place.read();
         await expectGood(store);
         const error = await rejectionOf(store.inspect("odd"));
-        expect(error).toMatchObject({ code: expect.stringMatching(/^(storage-failed|not-found)$/) });
+        expect(error).toMatchObject({ code: "storage-failed" });
+        const problems = (await store.list()).items.map(({ problem }) => problem?.state);
+        expect(problems).toContain("unreadable");
         await using writing = await place.open();
         await writing.append("a-good", [titleAt(2)]);
+        // Whether the id is free is not known.
+        const taken = await rejectionOf(writing.create({ version: 0, id: "odd", createdAt: 0 }));
+        expect(taken).toMatchObject({ code: expect.stringMatching(/^(storage-failed|already-exists)$/) });
       } finally {
         chmodSync(locked, 0o700);
       }

@@ -33,6 +33,8 @@ function newFolder(): string {
 }
 
 /** A folder of its own for one session root, removed when disposed. */
+const LOCK_FILES = [".holdfast.lock", ".holdfast.owner"];
+
 export class Place implements Disposable {
   readonly folder: string;
   readonly root: string;
@@ -88,6 +90,8 @@ export class Place implements Disposable {
     const contents: Record<string, string> = {};
     for (const entry of entries) {
       const name = join(folder, entry.name);
+      // The lock of the root comes with opening it.
+      if (LOCK_FILES.includes(name)) continue;
       if (entry.isDirectory()) Object.assign(contents, { [name]: "folder" }, this.contents(name));
       else if (entry.isFile()) contents[name] = Bun.hash(readFileSync(join(this.root, name))).toString(16);
       else contents[name] = "other";
