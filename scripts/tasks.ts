@@ -83,7 +83,9 @@ async function test(patterns: readonly string[]): Promise<number> {
   const report = join(root, "dist", "junit.xml");
   rmSync(report, { force: true });
   const env = { ...process.env, HOLDFAST_EXECUTABLE: executable };
-  const command = [bun, "test", "--reporter=junit", `--reporter-outfile=${report}`, ...patterns];
+  // Files side by side, on all cores; within one process they share what was loaded.
+  const parallel = ["--parallel", "--no-isolate"];
+  const command = [bun, "test", ...parallel, "--reporter=junit", `--reporter-outfile=${report}`, ...patterns];
   const tested = await step(command, { env });
   const { passed, failed, skipped } = summarise(readFileSync(report, "utf8"));
   process.stdout.write(`${passed} passed, ${failed} failed, ${skipped} skipped\n`);
