@@ -64,11 +64,6 @@ export class OpenLog implements Disposable {
     return this.#broken === undefined && Number(this.#statInPlace().size) === this.#end.size;
   }
 
-  /** Throws when the file was deleted or replaced: nobody would see what is written to it. @throws StorageFailedError */
-  assertInPlace(): void {
-    this.#statInPlace();
-  }
-
   /** Appends one batch. Durable when it returns; when it throws the log ends where it ended. */
   append(records: readonly SessionRecord[]): Revision {
     if (this.#broken !== undefined) throw this.#broken;
