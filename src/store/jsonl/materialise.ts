@@ -93,7 +93,8 @@ function discard(files: readonly string[], folder: string): void {
     try {
       rmSync(file, { force: true });
     } catch {
-      // What went wrong before counts; a draft that is left is swept when the root is next opened.
+      // What went wrong before counts. A draft is swept when the root is next opened; a log that cannot be taken back
+      // is found by whoever makes the session again.
     }
   }
   removeEmptyFolders(folder);

@@ -91,10 +91,10 @@ export class OpenLog implements Disposable {
   #cutBack(most: number): void {
     try {
       const { size } = fstatSync(this.#file);
-      // Nothing was written, or somebody else wrote as well: what is theirs is not cut off.
       if (size === this.#end.size) return;
-      if (size > this.#end.size + most) {
-        this.#broken = this.#meddled();
+      // Somebody else wrote as well, or cut the log: theirs is not cut off, and nothing is filled up with zeros.
+      if (size < this.#end.size || size > this.#end.size + most) {
+        this.#meddled();
         return;
       }
       this.#system.truncate(this.#file, this.#end.size);

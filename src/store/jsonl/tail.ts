@@ -13,7 +13,7 @@ import { decodeUtf8 } from "./utf8.ts";
 
 /** Bytes read at once. */
 const WINDOW = 1024 * 1024;
-/** Longest frame that is tried as a proof that the log goes on: what begins a longer one proves it as well as its end. */
+/** The last window but one that a frame is looked for in; the next one holds any frame that can be read. */
 const MAX_PROOF = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
 

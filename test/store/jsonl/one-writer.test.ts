@@ -77,6 +77,28 @@ describe.each(ENCODINGS)("somebody else who writes to a log that is open, encodi
     }
   });
 
+  test("who cuts it while an append fails: it is not filled up with zeros, and takes no more", async () => {
+    using place = new Place();
+    let isMeddling = false;
+    const system: FileSystem = {
+      ...SYSTEM,
+      write: (file, bytes) => {
+        if (!isMeddling) return SYSTEM.write(file, bytes);
+        truncateSync(place.log("s", encoding), 5);
+        throw Object.assign(new Error("ENOSPC: injected"), { code: "ENOSPC" });
+      },
+    };
+    await using store = place.openOn(system, encoding);
+    const session = await store.create(header("s"));
+    await session.log.append(title(0));
+    isMeddling = true;
+    expect(await rejectionOf(session.log.append(title(1)))).toMatchObject({ code: "storage-full" });
+    isMeddling = false;
+    expect(statSync(place.log("s", encoding)).size).toBe(5);
+    expect(await rejectionOf(session.log.append(title(1)))).toMatchObject({ code: "storage-failed" });
+    expect(statSync(place.log("s", encoding)).size).toBe(5);
+  });
+
   test.each([
     ["cut", (path: string) => truncateSync(path, statSync(path).size - 3)],
     ["emptied", (path: string) => truncateSync(path, 0)],
