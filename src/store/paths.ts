@@ -1,6 +1,7 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readlinkSync, realpathSync } from "node:fs";
+import { readlinkSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { errorCode, toStorageError } from "./errors.ts";
+import { type FileSystem, SYSTEM } from "./file-system.ts";
 
 const MAX_LINKS = 40;
 
@@ -23,26 +24,44 @@ export function resolveStorePath(path: string, depth = 0): string {
   return parent === absolute ? absolute : join(resolveStorePath(parent, depth + 1), basename(absolute));
 }
 
-/** Makes a directory and its parents, private to the user, and makes their names durable. */
-export function makeDirectory(path: string): void {
+/**
+ * Makes a folder and its parents, private to the user, and makes their names durable: also that of a folder which is
+ * there, since whoever made it may have been killed before that.
+ */
+export function makeDirectory(path: string, system: FileSystem = SYSTEM): void {
   try {
-    const first = mkdirSync(path, { recursive: true, mode: 0o700 });
-    if (first === undefined) return;
-    for (let made = path; made.length >= first.length; made = dirname(made)) syncDirectory(dirname(made));
+    if (makeFolders(path, system)) return;
+    syncIfAllowed(dirname(path), system);
   } catch (error) {
     throw toStorageError(error, "The folder of the store could not be made", { path });
   }
 }
 
-/** Makes the names in a directory durable. */
-export function syncDirectory(path: string): void {
-  // Windows has no directory handles to sync; its file systems journal names themselves.
-  if (process.platform === "win32") return;
-  const directory = openSync(path, "r");
+/** Whether the folder was made now. */
+function makeFolders(path: string, system: FileSystem): boolean {
   try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
+    system.makeFolder(path);
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === "ENOENT" && dirname(path) !== path) {
+      makeDirectory(dirname(path), system);
+      return makeFolders(path, system);
+    }
+    // Some systems say of a folder that is there, such as a root, that it may not be made.
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return false;
+    throw error;
+  }
+  system.syncFolder(dirname(path));
+  return true;
+}
+
+/** A folder of somebody else, in which a name was made durable by whoever could make it. */
+function syncIfAllowed(path: string, system: FileSystem): void {
+  try {
+    system.syncFolder(path);
+  } catch (error) {
+    const code = errorCode(error);
+    if (code !== "EACCES" && code !== "EPERM") throw error;
   }
 }
 

@@ -29,7 +29,9 @@ export interface JsonlOptions {
 /** The hooks for one session root, opened for writing: lock, storage thread, reader. */
 export async function openJsonlBackend(options: JsonlOptions): Promise<JsonlBackend> {
   const root = resolveStorePath(options.root);
-  if (!isFolder(root)) makeDirectory(root);
+  // Refuses a file with a message of its own.
+  isFolder(root);
+  makeDirectory(root);
   await using resources = new AsyncDisposableStack();
   resources.use(acquireWriterLock(root, options.holder, lockFiles(root)));
   const thread = options.thread === "process" ? undefined : resources.use(new StorageThread("jsonl"));

@@ -1,10 +1,10 @@
-import { closeSync, constants, existsSync, fstatSync, linkSync, openSync, rmdirSync, rmSync } from "node:fs";
+import { existsSync, fstatSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { SessionRecord } from "../../session/records.ts";
 import type { Revision } from "../backend.ts";
 import { AlreadyExistsError, errorCode, toStorageError } from "../errors.ts";
-import { makeDirectory, syncDirectory } from "../paths.ts";
-import { type FileSystem, writeAll } from "./file-system.ts";
+import { type FileSystem, writeAll } from "../file-system.ts";
+import { makeDirectory } from "../paths.ts";
 import { draftName, type Encoding, logPath } from "./layout.ts";
 import { encodeLines } from "./line-encoder.ts";
 import { OpenLog } from "./open-log.ts";
@@ -42,19 +42,19 @@ export function materialise(
   let file: number | undefined;
   let isPublished = false;
   try {
-    makeDirectory(folder);
-    const { O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants;
-    file = openSync(draft, O_WRONLY | O_APPEND | O_CREAT | O_EXCL, 0o600);
+    makeDirectory(dirname(folder), system);
+    makeDirectory(folder, system);
+    file = system.create(draft);
     writeAll(system, file, bytes, path);
     system.fsync(file);
-    linkSync(draft, path);
+    system.link(draft, path);
     isPublished = true;
-    rmSync(draft);
-    syncDirectory(folder);
+    system.remove(draft);
+    system.syncFolder(folder);
   } catch (error) {
-    if (file !== undefined) closeSync(file);
+    if (file !== undefined) system.close(file);
     const isTaken = !isPublished && errorCode(error) === "EEXIST" && existsSync(path);
-    discard(isPublished ? [path, draft] : [draft], folder);
+    discard(isPublished ? [path, draft] : [draft], folder, system);
     if (isTaken) throw new AlreadyExistsError(id);
     throw toStorageError(error, "The log of the session could not be made", { path });
   }
@@ -88,23 +88,23 @@ function tryHeader(text: string): Record<string, unknown> | undefined {
 }
 
 /** Takes back what a failed attempt made. Folders stay when something else lies in them. */
-function discard(files: readonly string[], folder: string): void {
+function discard(files: readonly string[], folder: string, system: FileSystem): void {
   for (const file of files) {
     try {
-      rmSync(file, { force: true });
+      system.remove(file);
     } catch {
-      // What went wrong before counts. A draft is swept when the root is next opened; a log that cannot be taken back
+      // It is not there, or what went wrong before counts. A draft is swept when the root is next opened; a log that cannot be taken back
       // is found by whoever makes the session again.
     }
   }
-  removeEmptyFolders(folder);
+  removeEmptyFolders(folder, system);
 }
 
 /** Removes a session's folder and its project's, as far as they are empty. */
-export function removeEmptyFolders(folder: string): void {
+export function removeEmptyFolders(folder: string, system: FileSystem): void {
   for (const path of [folder, dirname(folder)]) {
     try {
-      rmdirSync(path);
+      system.removeFolder(path);
     } catch (error) {
       // It was never made, or something else lies in it.
       const code = errorCode(error);

@@ -1,8 +1,8 @@
-import { type BigIntStats, closeSync, constants, fstatSync, openSync, statSync } from "node:fs";
+import { type BigIntStats, fstatSync, statSync } from "node:fs";
 import type { SessionRecord } from "../../session/records.ts";
 import type { Revision } from "../backend.ts";
 import { StorageFailedError, toStorageError } from "../errors.ts";
-import { type FileSystem, writeAll } from "./file-system.ts";
+import { type FileSystem, writeAll } from "../file-system.ts";
 import type { Encoding } from "./layout.ts";
 import { encodeLines } from "./line-encoder.ts";
 import { type FileIdentity, identityOf, isSameFile, type LogLocation } from "./log-file.ts";
@@ -17,10 +17,9 @@ export interface LogEnd {
 }
 
 /** Opens a log for appending; the caller closes the descriptor. @throws StorageFailedError */
-export function openForAppend(path: string): number {
-  const { O_WRONLY, O_APPEND } = constants;
+export function openForAppend(path: string, system: FileSystem): number {
   try {
-    return openSync(path, O_WRONLY | O_APPEND);
+    return system.open(path);
   } catch (error) {
     throw toStorageError(error, "The log could not be opened for writing", { path });
   }
@@ -85,7 +84,7 @@ export class OpenLog implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    closeSync(this.#file);
+    this.#system.close(this.#file);
   }
 
   #cutBack(most: number): void {

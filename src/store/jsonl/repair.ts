@@ -2,8 +2,7 @@ import { closeSync, existsSync, fstatSync, openSync, readSync, rmSync } from "no
 import { dirname } from "node:path";
 import type { Repair, Revision } from "../backend.ts";
 import { SequenceConflictError, StorageFailedError, toStorageError } from "../errors.ts";
-import { syncDirectory } from "../paths.ts";
-import { type FileSystem, writeAll } from "./file-system.ts";
+import { type FileSystem, writeAll } from "../file-system.ts";
 import { QUARANTINE_INFIX } from "./layout.ts";
 import type { LogLocation } from "./log-file.ts";
 import { OpenLog, openForAppend } from "./open-log.ts";
@@ -28,7 +27,7 @@ export function repairTail(
   const after = tail.recovered.reduce((seq, { count }) => seq + count, next);
   if (after !== expectedSeq) throw new SequenceConflictError(sessionId, expectedSeq, after);
   const bytes = readTail(path, tail);
-  const file = openForAppend(path);
+  const file = openForAppend(path, system);
   let quarantine: string | undefined;
   try {
     quarantine = setAside(path, tail.offset, bytes, system);
@@ -40,9 +39,9 @@ export function repairTail(
     try {
       if (fstatSync(file).size !== tail.size) putBack(file, tail.offset, bytes, path, quarantine, system);
       // The log is as it was: nothing needs the copy.
-      if (quarantine !== undefined) rmSync(quarantine, { force: true });
+      if (quarantine !== undefined) system.remove(quarantine);
     } finally {
-      closeSync(file);
+      system.close(file);
     }
     throw toStorageError(error, "The torn tail could not be repaired", { path, offset: tail.offset });
   }
@@ -71,14 +70,14 @@ function setAside(path: string, offset: number, bytes: Buffer, system: FileSyste
   let quarantine = base;
   for (let n = 2; existsSync(quarantine); n += 1) quarantine = `${base}-${n}`;
   try {
-    const file = openSync(quarantine, "wx", 0o600);
+    const file = system.create(quarantine);
     try {
       writeAll(system, file, bytes, quarantine);
       system.fsync(file);
     } finally {
-      closeSync(file);
+      system.close(file);
     }
-    syncDirectory(dirname(path));
+    system.syncFolder(dirname(path));
     return quarantine;
   } catch (error) {
     // Half a copy would look like one.

@@ -9,10 +9,9 @@ import {
   StorageFailedError,
   toStorageError,
 } from "../errors.ts";
-import { syncDirectory } from "../paths.ts";
+import { type FileSystem, SYSTEM } from "../file-system.ts";
 import type { BackendWriter } from "../writer.ts";
 import { findLog } from "./directory.ts";
-import { type FileSystem, SYSTEM } from "./file-system.ts";
 import { type Encoding, INDEX_SUFFIX } from "./layout.ts";
 import { findEnd } from "./log-end.ts";
 import type { LogLocation } from "./log-file.ts";
@@ -78,13 +77,13 @@ export class JsonlWriter implements BackendWriter {
     this.#forget(id);
     const folder = dirname(log.path);
     try {
-      rmSync(log.path);
+      this.#system.remove(log.path);
       rmSync(log.path + INDEX_SUFFIX, { force: true });
-      syncDirectory(folder);
+      this.#system.syncFolder(folder);
     } catch (error) {
       throw toStorageError(error, "The session could not be deleted", { path: log.path, sessionId: id });
     }
-    removeEmptyFolders(folder);
+    removeEmptyFolders(folder, this.#system);
     return true;
   }
 
@@ -134,7 +133,7 @@ export class JsonlWriter implements BackendWriter {
     }
     const location = this.#locate(id);
     const end = findEnd(location, id);
-    const log = new OpenLog(location, openForAppend(location.path), end, this.#system);
+    const log = new OpenLog(location, openForAppend(location.path, this.#system), end, this.#system);
     this.#keep(id, log);
     return log;
   }

@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
-import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { CorruptError, toStorageError } from "../errors.ts";
-import { syncDirectory } from "../paths.ts";
+import { type FileSystem, SYSTEM } from "../file-system.ts";
 import { sizeOf } from "./identity.ts";
 import { createSchema } from "./schema.ts";
 import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
@@ -12,21 +12,24 @@ import setSynchronousOff from "./sql/set-synchronous-off.sql" with { type: "text
  * Makes a new store at `path`: complete under another name first, then put in place in one step, so that no crash
  * leaves half a store. Without `replace` a file that appeared meanwhile is left alone. The caller holds the lock.
  */
-export function createStore(path: string, { replace }: { readonly replace: boolean }): void {
+export function createStore(
+  path: string,
+  { replace, system = SYSTEM }: { readonly replace: boolean; readonly system?: FileSystem },
+): void {
   assertNoOrphan(path);
   const draft = `${path}.creating`;
   try {
     for (const suffix of ["", "-wal", "-shm", "-journal"]) rmSync(`${draft}${suffix}`, { force: true });
     // SQLite would make the file readable for everyone.
-    closeSync(openSync(draft, "wx", 0o600));
+    system.close(system.create(draft));
     fill(draft);
-    sync(draft);
-    if (replace) renameSync(draft, path);
+    sync(draft, system);
+    if (replace) system.rename(draft, path);
     else {
-      linkSync(draft, path);
-      rmSync(draft);
+      system.link(draft, path);
+      system.remove(draft);
     }
-    syncDirectory(dirname(path));
+    system.syncFolder(dirname(path));
   } catch (error) {
     rmSync(draft, { force: true });
     throw toStorageError(error, "The store could not be made", { path });
@@ -62,11 +65,11 @@ function fill(path: string): void {
   createSchema(database);
 }
 
-function sync(path: string): void {
-  const file = openSync(path, "r+");
+function sync(path: string, system: FileSystem): void {
+  const file = system.open(path);
   try {
-    fsyncSync(file);
+    system.fsync(file);
   } finally {
-    closeSync(file);
+    system.close(file);
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
-import { type FileSystem, SYSTEM } from "../../../src/store/jsonl/file-system.ts";
+import { type FileSystem, SYSTEM } from "../../../src/store/file-system.ts";
 import { rejectionOf, title, titleAt } from "../../contract/support.ts";
 import { ENCODINGS, Place } from "./place.ts";
 

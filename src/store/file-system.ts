@@ -1,0 +1,84 @@
+import {
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fsyncSync,
+  ftruncateSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { StorageFailedError } from "./errors.ts";
+
+/**
+ * The file operations that durability rests on: all that a store writes with its own hands goes through them, and
+ * nothing else does. A parameter, so that each can be made to fail, and so that a run can be recorded and replayed to
+ * what a power cut would leave. What is disposable (indexes, locks) stays outside, and so do SQLite's own files.
+ *
+ * Each throws the system's error.
+ */
+export interface FileSystem {
+  /** Makes a file that must not be there, for appending, readable by its user alone; returns its descriptor. */
+  readonly create: (path: string) => number;
+  /** Opens a file that must be there for appending; returns its descriptor. */
+  readonly open: (path: string) => number;
+  /** Writes at the end; returns how many bytes were taken. */
+  readonly write: (file: number, bytes: Uint8Array) => number;
+  readonly fdatasync: (file: number) => void;
+  readonly fsync: (file: number) => void;
+  readonly truncate: (file: number, size: number) => void;
+  readonly close: (file: number) => void;
+  /** Gives a file a second name. Never overwrites. */
+  readonly link: (file: string, name: string) => void;
+  /** Gives a file another name, in place of whatever file has that name. */
+  readonly rename: (from: string, to: string) => void;
+  readonly remove: (path: string) => void;
+  /** Makes one folder, private to the user; its parent must be there. */
+  readonly makeFolder: (path: string) => void;
+  /** Removes one empty folder. */
+  readonly removeFolder: (path: string) => void;
+  /** Makes the names in a folder durable. */
+  readonly syncFolder: (path: string) => void;
+}
+
+const { O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants;
+
+export const SYSTEM: FileSystem = {
+  create: (path) => openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL, 0o600),
+  open: (path) => openSync(path, O_WRONLY | O_APPEND),
+  write: (file, bytes) => writeSync(file, bytes),
+  fdatasync: fdatasyncSync,
+  fsync: fsyncSync,
+  truncate: ftruncateSync,
+  close: closeSync,
+  link: linkSync,
+  rename: renameSync,
+  remove: unlinkSync,
+  makeFolder: (path) => mkdirSync(path, { mode: 0o700 }),
+  removeFolder: rmdirSync,
+  syncFolder,
+};
+
+/** Writes all bytes. A nearly full disk takes a part of them, and says so only by the count. */
+export function writeAll(system: FileSystem, file: number, bytes: Uint8Array, path: string): void {
+  for (let done = 0; done < bytes.length; ) {
+    const count = system.write(file, done === 0 ? bytes : bytes.subarray(done));
+    if (count <= 0) throw new StorageFailedError("The disk took no more bytes", { place: { path } });
+    done += count;
+  }
+}
+
+function syncFolder(path: string): void {
+  // Windows has no folder handles to sync; its file systems journal names themselves.
+  if (process.platform === "win32") return;
+  const folder = openSync(path, "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
