@@ -72,6 +72,8 @@ export class NotSerialisableError extends HoldfastError {
 /** Stored bytes that break the format. Carries what the rule expected and what was found. */
 export class CorruptError extends HoldfastError {
   readonly code = "corrupt";
+  /** What is wrong, without what was expected and found. */
+  readonly what: string;
   readonly expected: string;
   readonly found: string;
 
@@ -85,24 +87,20 @@ export class CorruptError extends HoldfastError {
       ...(details.place === undefined ? {} : { place: details.place }),
       ...(details.cause === undefined ? {} : { cause: details.cause }),
     });
+    this.what = what;
     this.expected = details.expected;
     this.found = details.found;
   }
 
   /** The same finding with more of its place known. Parts that the finding already has win. */
   at(place: Place): CorruptError {
-    const what = this.message.slice(0, this.message.length - this.#tail().length);
-    return new CorruptError(what, {
+    return new CorruptError(this.what, {
       expected: this.expected,
       found: this.found,
       place: { ...place, ...this.place },
       hint: this.hint,
       cause: this.cause,
     });
-  }
-
-  #tail(): string {
-    return `: expected ${this.expected}, found ${this.found}`;
   }
 }
 

@@ -19,6 +19,7 @@ export interface WireError {
   readonly message: string;
   readonly hint: string;
   readonly place: Place;
+  readonly what?: string;
   readonly expected?: string;
   readonly found?: string;
   readonly sent?: number;
@@ -33,7 +34,9 @@ export function errorToWire(error: unknown): WireError {
       : new StorageFailedError(error instanceof Error ? error.message : String(error), { cause: error });
   const { code, message, hint, place } = typed;
   const wire = { code, message, hint, place };
-  if (typed instanceof CorruptError) return { ...wire, expected: typed.expected, found: typed.found };
+  if (typed instanceof CorruptError) {
+    return { ...wire, what: typed.what, expected: typed.expected, found: typed.found };
+  }
   if (typed instanceof SequenceConflictError) return { ...wire, sent: typed.sent, next: typed.next };
   return wire;
 }
@@ -51,9 +54,7 @@ export function errorFromWire(wire: WireError): HoldfastError {
     case "already-exists":
       return new AlreadyExistsError(place.sessionId ?? "");
     case "corrupt": {
-      const expected = wire.expected ?? "sound data";
-      const found = wire.found ?? "damage";
-      const what = message.replace(`: expected ${expected}, found ${found}`, "");
+      const { what = message, expected = "sound data", found = "damage" } = wire;
       return new CorruptError(what, { expected, found, place, hint });
     }
     case "unsupported-format":

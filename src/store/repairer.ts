@@ -1,0 +1,78 @@
+import type { Finding } from "./finding.ts";
+
+/*
+ * How a damaged store is made sound again: by its owner's order, never by itself, and with nothing thrown away. What is
+ * sound stays where it is; what is not is set aside in a quarantine file that can be read; and before anything changes,
+ * a backup lies beside it. Killed at any moment, the original or the repaired log is there whole.
+ */
+
+/** A session whose log is cut where its sound beginning ends, and closed there. */
+export interface SessionRepair {
+  readonly kind: "session";
+  readonly id: string;
+  /** The session's file, or that of its store. */
+  readonly location: string;
+  /** Why: the first finding that an ordinary reader would stop at. */
+  readonly reason: Finding;
+  /** Events that stay as they are. */
+  readonly keptEvents: number;
+  /** What is set aside: how many bytes of the file or rows of the table, and how many events can be read among them. */
+  readonly cut: { readonly bytes: number; readonly rows: number; readonly events: number };
+  /** Events that close the Turn which is open where the log is cut. */
+  readonly closers: number;
+  /** Whether the header is kept, or made anew from what is known. */
+  readonly header: "kept" | "made";
+  /** Files that are made. */
+  readonly backup: string;
+  readonly quarantine: string;
+}
+
+/** A database that is written anew from all that can be read of it. */
+export interface StoreRepair {
+  readonly kind: "store";
+  readonly location: string;
+  readonly reason: Finding;
+  /** Sessions and events that can be read, and are carried over. */
+  readonly keptSessions: number;
+  readonly keptEvents: number;
+  readonly backup: string;
+  /** Absent where nothing is set aside. */
+  readonly quarantine?: string;
+}
+
+/** Rows of no session, which are set aside. */
+export interface ForeignRepair {
+  readonly kind: "foreign";
+  readonly location: string;
+  readonly reason: Finding;
+  readonly rows: number;
+  readonly backup: string;
+  readonly quarantine: string;
+}
+
+export type RepairStep = SessionRepair | StoreRepair | ForeignRepair;
+
+export interface RepairPlan {
+  /** In the order in which they are carried out. Empty where nothing is to be done. */
+  readonly steps: readonly RepairStep[];
+  /** What is wrong and no repair can help: another version, two logs of one id, what may not be read, unpaired calls. */
+  readonly helpless: readonly Finding[];
+}
+
+export interface RepairOptions {
+  /** Only these sessions; all that need it when absent. One that is not there is left out. */
+  readonly ids?: readonly string[];
+  /** Told now and then how far the step is, as a share from 0 to 1. */
+  readonly onProgress?: (share: number) => void;
+}
+
+/** A store that is open for repair. */
+export interface StoreRepairer extends AsyncDisposable {
+  /** What would be done. Reads only. */
+  plan(options?: RepairOptions): Promise<RepairPlan>;
+  /**
+   * Carries out one step of a plan that this repairer made. Durable when it resolves.
+   * @throws StorageFullError, StorageFailedError; then the original is there whole
+   */
+  carryOut(step: RepairStep, options?: Pick<RepairOptions, "onProgress">): Promise<void>;
+}
