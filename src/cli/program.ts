@@ -2,7 +2,7 @@ import { Command, CommanderError, Option } from "@commander-js/extra-typings";
 import { versionInfo } from "../host/version.ts";
 import { EXIT } from "./exit-codes.ts";
 import { flag, rawOptions } from "./options.ts";
-import { addSessions } from "./sessions/program.ts";
+import { addSessions, STORES } from "./sessions/program.ts";
 
 /** Runs the command that `args` name and returns the exit code. Each command's module is loaded when it is called. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -19,6 +19,7 @@ export async function run(args: readonly string[]): Promise<number> {
   addServe(program, finish);
   addInvoke(program, finish);
   addSessions(program, finish);
+  addDoctor(program, finish);
   try {
     await program.parseAsync(args, { from: "user" });
     return code;
@@ -88,4 +89,20 @@ function addInvoke(program: Command, finish: (code: number) => void): void {
       const { invoke } = await import("./invoke.ts");
       finish(await invoke(text, options));
     });
+}
+
+function addDoctor(program: Command, finish: (code: number) => void): void {
+  const command = program
+    .command("doctor")
+    .description("say how durable a store is, who holds it, and what to do")
+    .argument("[store]", "store to look at, in place of a flag")
+    .addOption(flag("--session-db <path>", "SQLite file that keeps the sessions"))
+    .addOption(flag("--session-dir <root>", "folder of session logs"))
+    .addOption(new Option("--no-write", "write nothing at all: no sync is measured, no store tried"))
+    .addOption(new Option("--json", "print one JSON object"))
+    .addHelpText("after", `${STORES}\n\nExample:\n  holdfast doctor --session-db ./data/agent.db`);
+  command.action(async (store, { json, write, ...options }) => {
+    const { doctor } = await import("./doctor/doctor.ts");
+    finish(await doctor(rawOptions(command, options), store, { json: json === true, write }));
+  });
 }

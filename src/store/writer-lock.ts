@@ -1,9 +1,20 @@
 import { Database } from "bun:sqlite";
-import { closeSync, constants, fstatSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { z } from "zod";
 import { errorCode, LockedError, type LockHolder, StorageFailedError, toStorageError } from "./errors.ts";
 import beginExclusive from "./sql/begin-exclusive.sql" with { type: "text" };
+import probeLock from "./sql/probe-lock.sql" with { type: "text" };
 import setJournalModeMemory from "./sql/set-journal-mode-memory.sql" with { type: "text" };
+import setLockTimeout from "./sql/set-lock-timeout.sql" with { type: "text" };
 
 /*
  * One writer a store. The lock is an exclusive SQLite transaction on a small file beside the store: an operating-system
@@ -36,7 +47,8 @@ export function isHeldHere(path: string): boolean {
 
 /**
  * Takes the lock of the store at `path`, which must be resolved (one spelling, no symlinks): `<files>.lock` is the lock,
- * `<files>.owner` tells people who holds it. Never waits.
+ * `<files>.owner` tells people who holds it. Waits some tens of milliseconds at most: for a probe to pass, and so that of
+ * several that come at once one gets it.
  * @param files where they lie: beside the store by default
  * @throws LockedError naming the holder; StorageFailedError when the files cannot be made.
  */
@@ -54,6 +66,7 @@ export function acquireWriterLock(
     // SQLite would make the file readable for everyone, and wait for ever at a pipe.
     closeSync(openRegular(lockPath));
     database = new Database(lockPath, { readwrite: true, create: true });
+    database.run(setLockTimeout);
     database.run(setJournalModeMemory);
     database.run(beginExclusive);
     writeOwner(ownerPath, holder);
@@ -78,6 +91,44 @@ export function acquireWriterLock(
       lock.database.close();
     },
   };
+}
+
+/** Whether a store is held, as far as another process can tell. */
+export type LockProbe =
+  | { readonly state: "free" }
+  /** `holder` is missing where nobody wrote down who it is. */
+  | { readonly state: "held"; readonly holder?: LockHolder }
+  | { readonly state: "unknown"; readonly reason: string };
+
+/**
+ * Looks whether somebody holds the lock of the store at `path`, which must be resolved. Takes nothing, makes nothing, and
+ * keeps nobody from taking it: a lock that is asked for meanwhile waits for the moment that this takes.
+ * @param files where they lie, as for {@link acquireWriterLock}
+ */
+export function probeWriterLock(path: string, files = path): LockProbe {
+  const mine = held.get(path);
+  // Closing any descriptor of the file would free this process's own lock.
+  if (mine !== undefined) return { state: "held", holder: mine.holder };
+  const lockPath = `${files}.lock`;
+  try {
+    const stat = lstatSync(lockPath, { throwIfNoEntry: false });
+    if (stat === undefined) return { state: "free" };
+    if (!stat.isFile()) return { state: "unknown", reason: "The lock file is not a regular file" };
+    using database = new Database(lockPath, { readonly: true });
+    using statement = database.prepare(probeLock);
+    statement.get();
+    return { state: "free" };
+  } catch (error) {
+    const code = errorCode(error);
+    if (code?.startsWith("SQLITE_BUSY") === true) return heldBy(readOwner(`${files}.owner`));
+    if (code === "ENOTDIR") return { state: "free" };
+    const { message } = toStorageError(error, "The lock file cannot be read", { path: lockPath });
+    return { state: "unknown", reason: message };
+  }
+}
+
+function heldBy(holder: LockHolder | undefined): LockProbe {
+  return { state: "held", ...(holder === undefined ? {} : { holder }) };
 }
 
 function openRegular(path: string): number {

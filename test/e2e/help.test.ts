@@ -31,6 +31,7 @@ describe("help", () => {
       expect(stdout).toMatch(/^ {2}serve /m);
       expect(stdout).toMatch(/^ {2}invoke /m);
       expect(stdout).toMatch(/^ {2}sessions /m);
+      expect(stdout).toMatch(/^ {2}doctor /m);
     },
   );
 

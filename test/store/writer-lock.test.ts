@@ -1,59 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { z } from "zod";
+import { openStore } from "../../src/store/open-store.ts";
+import type { StoreName } from "../../src/store/store-name.ts";
 import { acquireWriterLock } from "../../src/store/writer-lock.ts";
 import { rejectionOf, title } from "../contract/support.ts";
-import { Child } from "../fixtures/child.ts";
+import { Contender } from "../fixtures/contender.ts";
 import { Place, put } from "./sqlite/place.ts";
-
-const CONTENDER = join(import.meta.dir, "..", "fixtures", "lock-contender.ts");
-const answerSchema = z.object({
-  code: z.string(),
-  message: z.string().optional(),
-  holder: z.object({ pid: z.number(), startedAt: z.string() }).optional(),
-});
-
-/** Another process that wants the store. */
-class Contender implements AsyncDisposable {
-  readonly #child: Child;
-
-  private constructor(child: Child) {
-    this.#child = child;
-  }
-
-  static async start(cwd?: string): Promise<Contender> {
-    const contender = new Contender(new Child(CONTENDER, [], cwd));
-    expect((await contender.answer()).code).toBe("ready");
-    return contender;
-  }
-
-  get pid(): number {
-    return this.#child.pid;
-  }
-
-  open(path: string) {
-    this.#child.send(`open\t${path}`);
-    return this.answer();
-  }
-
-  close() {
-    this.#child.send("close");
-    return this.answer();
-  }
-
-  kill(): Promise<void> {
-    return this.#child.kill();
-  }
-
-  async answer() {
-    return answerSchema.parse(JSON.parse((await this.#child.next()) ?? "null"));
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.kill();
-  }
-}
 
 describe("a store has one writer", () => {
   test("a second process is refused with the holder's pid and start, until the first closes", async () => {
@@ -194,6 +147,8 @@ describe("a store has one writer", () => {
 });
 
 describe("eight processes at once", () => {
+  type Kind = StoreName["kind"];
+
   async function startEight(stack: AsyncDisposableStack): Promise<Contender[]> {
     const contenders = await Promise.all(Array.from({ length: 8 }, () => Contender.start()));
     for (const contender of contenders) stack.use(contender);
@@ -201,8 +156,8 @@ describe("eight processes at once", () => {
   }
 
   /** All open the path in the same moment; checks that one owns it, and closes it again. */
-  async function race(contenders: readonly Contender[], path: string): Promise<void> {
-    const answers = await Promise.all(contenders.map((contender) => contender.open(path)));
+  async function race(contenders: readonly Contender[], path: string, kind: Kind = "sqlite"): Promise<void> {
+    const answers = await Promise.all(contenders.map((contender) => contender.open(path, kind)));
     const codes = answers.map(({ code }) => code).toSorted();
     expect(codes).toEqual([...Array<string>(7).fill("locked"), "ok"]);
     const owner = contenders[answers.findIndex(({ code }) => code === "ok")];
@@ -212,18 +167,23 @@ describe("eight processes at once", () => {
     await owner?.close();
   }
 
-  test("on a fresh store, twenty times: one owns it, the others are told, nothing is damaged", async () => {
-    using place = new Place();
-    await using stack = new AsyncDisposableStack();
-    const contenders = await startEight(stack);
-    for (let round = 0; round < 20; round += 1) {
-      const path = join(place.folder, `${round}`, "store.db");
-      await race(contenders, path);
-      await using store = await place.open(path);
-      await put(store, "s", [title(0)]);
-      expect((await store.list()).items.length).toBe(1);
-    }
-  }, 30_000);
+  test.each(["sqlite", "jsonl"] as const)(
+    "on a fresh %s store, twenty times: one owns it, the others are told, nothing is damaged",
+    async (kind) => {
+      using place = new Place();
+      await using stack = new AsyncDisposableStack();
+      const contenders = await startEight(stack);
+      for (let round = 0; round < 20; round += 1) {
+        const path = join(place.folder, `${round}`, "store.db");
+        await race(contenders, path, kind);
+        const options = { clock: Date.now, chunkWindowMs: 0, thread: "process" } as const;
+        await using store = await openStore({ kind, path }, options);
+        await put(store, "s", [title(0)]);
+        expect((await store.list()).items.length).toBe(1);
+      }
+    },
+    30_000,
+  );
 
   test("on a store that a crash left, again and again: what it held is there", async () => {
     using place = new Place();

@@ -2,7 +2,8 @@ import { Database } from "bun:sqlite";
 import { rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { CorruptError, toStorageError } from "../errors.ts";
-import { type FileSystem, SYSTEM } from "../file-system.ts";
+import { closeFile, type FileSystem, SYSTEM } from "../file-system.ts";
+import { syncIfAllowed } from "../paths.ts";
 import { sizeOf } from "./identity.ts";
 import { createSchema } from "./schema.ts";
 import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
@@ -21,7 +22,7 @@ export function createStore(
   try {
     for (const suffix of ["", "-wal", "-shm", "-journal"]) rmSync(`${draft}${suffix}`, { force: true });
     // SQLite would make the file readable for everyone.
-    system.close(system.create(draft));
+    closeFile(system, system.create(draft));
     fill(draft);
     sync(draft, system);
     if (replace) system.rename(draft, path);
@@ -36,6 +37,20 @@ export function createStore(
   }
 }
 
+/**
+ * Makes a store durable as it was found: a process that was killed between a write and its sync left commits that can be
+ * read and may not be on the disk yet. No connection of this process may have it open.
+ */
+export function settleStore(path: string, system: FileSystem = SYSTEM): void {
+  const log = `${path}-wal`;
+  try {
+    if (sizeOf(log) > 0) sync(log, system);
+    syncIfAllowed(dirname(path), system);
+  } catch (error) {
+    throw toStorageError(error, "The store could not be made durable", { path });
+  }
+}
+
 /** Removes what a crash between the two names of a new store left: the draft, if it is the store itself. */
 export function sweepDraft(path: string): void {
   const draft = `${path}.creating`;
@@ -44,7 +59,7 @@ export function sweepDraft(path: string): void {
 }
 
 /** SQLite would play a journal that lies beside the new database into it, whatever database it came from. */
-function assertNoOrphan(path: string): void {
+export function assertNoOrphan(path: string): void {
   for (const journal of [`${path}-wal`, `${path}-journal`]) {
     const size = sizeOf(journal);
     if (size === 0) continue;
@@ -70,6 +85,6 @@ function sync(path: string, system: FileSystem): void {
   try {
     system.fsync(file);
   } finally {
-    system.close(file);
+    closeFile(system, file);
   }
 }

@@ -12,6 +12,7 @@ import {
 import { dirname } from "node:path";
 import { z } from "zod";
 import { errorCode, StorageFailedError, toStorageError, UnsupportedFormatError } from "../errors.ts";
+import { networkFileSystem } from "../file-system-types.ts";
 import { openImmutable, openPlainly } from "./opening.ts";
 import { assertSchema, countObjects } from "./schema.ts";
 import getApplicationId from "./sql/get-application-id.sql" with { type: "text" };
@@ -27,19 +28,6 @@ const MAGIC = "SQLite format 3\0";
 const HEADER_SIZE = 100;
 const USER_VERSION_OFFSET = 60;
 const APPLICATION_ID_OFFSET = 68;
-
-/** File system types, as statfs reports them, on which SQLite's shared memory does not work between machines. */
-const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
-  [0x6969, "NFS"],
-  [0x517b, "SMB"],
-  [0xff534d42, "CIFS"],
-  [0xfe534d42, "SMB2"],
-  [0x5346414f, "AFS"],
-  [0x73757245, "Coda"],
-  [0x00c36400, "Ceph"],
-  [0x01021997, "9P"],
-  [0x0bd00bd0, "Lustre"],
-]);
 
 /** What lies at a path: nothing, a file or database without anything in it, or a Holdfast database. */
 export type FileKind = "absent" | "empty" | "store";
@@ -119,8 +107,7 @@ export function sizeOf(path: string): number {
 
 /** @throws StorageFailedError when the folder of `path` lies on a network file system. */
 export function assertLocalFileSystem(path: string): void {
-  const type = statfsSync(dirname(path)).type;
-  const name = NETWORK_FILE_SYSTEMS.get(Number(type) >>> 0);
+  const name = networkFileSystem(statfsSync(dirname(path)).type);
   if (name === undefined) return;
   throw new StorageFailedError(
     `The store lies on a network file system (${name}), where SQLite's WAL mode is not safe`,
@@ -185,7 +172,8 @@ function assertIdentity(path: string, applicationId: number, version: number): v
   );
 }
 
-function readHeader(path: string): Buffer | undefined {
+/** The first bytes of a database, fewer of a shorter file; nothing where there is none. @throws StorageFailedError */
+export function readHeader(path: string): Buffer | undefined {
   try {
     const stat = statSync(path);
     if (!stat.isFile()) {

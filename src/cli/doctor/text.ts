@@ -1,0 +1,127 @@
+import type { Level } from "../../store/health/findings.ts";
+import { formatMilliseconds } from "../../store/health/sync-probe.ts";
+import { printableLine } from "../printable.ts";
+import type { DoctorReport } from "./doctor.ts";
+import { formatBytes } from "./units.ts";
+
+type Line = readonly [label: string, value: string];
+
+const LEVEL_WIDTH = "problem".length;
+
+/** A report as a person reads it: what there is, then what was found. */
+export function reportText(report: DoctorReport): string {
+  const lines = [
+    ...programLines(report),
+    ...storeLines(report),
+    ...mediumLines(report),
+    ...databaseLines(report),
+    ...logLines(report),
+  ];
+  const width = Math.max(...lines.map(([label]) => label.length));
+  const facts = lines.map(([label, value]) => `${label.padEnd(width)}  ${printableLine(value)}\n`).join("");
+  return `${facts}\n${report.findings.map(findingText).join("")}`;
+}
+
+function findingText({ level, code, what, where, hint }: DoctorReport["findings"][number]): string {
+  const more = [
+    ...(where === undefined ? [] : [`where: ${where}`]),
+    ...(hint === undefined ? [] : [`hint: ${hint}`]),
+  ];
+  const first = `${levelText(level)}  ${code}: ${printableLine(what)}\n`;
+  return first + more.map((text) => `${" ".repeat(LEVEL_WIDTH)}  ${printableLine(text)}\n`).join("");
+}
+
+function levelText(level: Level): string {
+  return level.padEnd(LEVEL_WIDTH);
+}
+
+function programLines({ version, platform, bun, sqlite }: DoctorReport): Line[] {
+  return [["Holdfast", `${version}, ${platform}, Bun ${bun}, SQLite ${sqlite}`]];
+}
+
+function storeLines({ store, lock, durability }: DoctorReport): Line[] {
+  if (store === undefined) return [["Store", "none: a session lives in memory and ends with its process"]];
+  return [
+    ["Store", `${store.kind}:${store.path}`],
+    ["State", STATES[store.state]],
+    ...(lock === undefined ? [] : [lockLine(lock)]),
+    ...(durability === undefined ? [] : [durabilityLine(durability)]),
+  ];
+}
+
+const STATES = {
+  store: "a store",
+  absent: "nothing is there yet",
+  empty: "an empty file",
+  refused: "refused, see below",
+} as const;
+
+function lockLine(lock: NonNullable<DoctorReport["lock"]>): Line {
+  if (lock.state !== "held") return ["Lock", lock.state];
+  const { holder } = lock;
+  return ["Lock", holder === undefined ? "held" : `held by process ${holder.pid}, since ${holder.startedAt}`];
+}
+
+function durabilityLine({ journalMode, tried }: NonNullable<DoctorReport["durability"]>): Line {
+  const how = journalMode === undefined ? "fdatasync after every commit" : "WAL, synchronous=FULL";
+  return ["Durability", tried ? `${how}; tried here` : `${how}; not tried here`];
+}
+
+function mediumLines({ fileSystem, sync }: DoctorReport): Line[] {
+  if (fileSystem === undefined) return [];
+  const { type = "unknown", network, readOnly, freeBytes, totalBytes, folder } = fileSystem;
+  const traits = [type, network ? "network" : "local", ...(readOnly ? ["read-only"] : [])];
+  return [
+    ["Folder", folder],
+    ["File system", traits.join(", ")],
+    ["Free space", `${formatBytes(freeBytes)} of ${formatBytes(totalBytes)}`],
+    ["Sync", sync === undefined ? "not measured" : syncText(sync)],
+  ];
+}
+
+function syncText({ p50, max, count }: NonNullable<DoctorReport["sync"]>): string {
+  return `${formatMilliseconds(p50)} (median of ${count}), longest ${formatMilliseconds(max)}`;
+}
+
+function databaseLines({ store, database }: DoctorReport): Line[] {
+  if (database === undefined) return [];
+  const { bytes, walBytes, journalBytes, journalMode, pageSize, schemaVersion } = database;
+  if (store?.state === "absent" && walBytes + journalBytes === 0) return keptLines(database);
+  const facts = [
+    formatBytes(bytes),
+    ...(pageSize === undefined ? [] : [`pages of ${formatBytes(pageSize)}`]),
+    ...(schemaVersion === undefined ? [] : [`schema version ${schemaVersion}`]),
+    ...(journalMode === undefined ? [] : [journalMode === "wal" ? "in WAL mode" : "in rollback mode"]),
+  ];
+  return [
+    ["Database", facts.join(", ")],
+    ["WAL", formatBytes(walBytes)],
+    ...(journalBytes === 0 ? [] : [["Journal", formatBytes(journalBytes)] as const]),
+    ...keptLines(database),
+  ];
+}
+
+function logLines({ logs }: DoctorReport): Line[] {
+  if (logs === undefined) return [];
+  return [
+    ["Logs, zstd", tallyText(logs.zstd)],
+    ["Logs, plain", tallyText(logs.plain)],
+    ...(logs.later.files === 0 ? [] : [["Later logs", tallyText(logs.later)] as const]),
+    ["Indexes", tallyText(logs.indexes)],
+    ...keptLines(logs),
+  ];
+}
+
+type Tally = NonNullable<DoctorReport["logs"]>["zstd"];
+
+function keptLines({ backups, quarantine }: { readonly backups: Tally; readonly quarantine: Tally }): Line[] {
+  return [
+    ["Backups", tallyText(backups)],
+    ["Quarantine", tallyText(quarantine)],
+  ];
+}
+
+function tallyText({ files, bytes }: Tally): string {
+  if (files === 0) return "none";
+  return `${files} ${files === 1 ? "file" : "files"}, ${formatBytes(bytes)}`;
+}

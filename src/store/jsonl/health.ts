@@ -1,0 +1,176 @@
+import { type Dirent, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { errorCode, StorageFailedError, toStorageError } from "../errors.ts";
+import type { Examination, LogsReport } from "../health/examination.ts";
+import { finding, findingOf, type HealthFinding } from "../health/findings.ts";
+import { FileCounter, judgeKept, keptKind } from "../health/kept-files.ts";
+import type { LockProbe } from "../writer-lock.ts";
+import { findLogs, idsInSeveralPlaces, projectsOf } from "./directory.ts";
+import { decodeId, flatLog, INDEX_SUFFIX, roleOf } from "./layout.ts";
+
+export { lockFiles } from "./layout.ts";
+
+/** Looks at the session logs below a resolved root by their names and sizes. Opens no log, and changes nothing. */
+export function examineRoot(root: string, lock: LockProbe): Examination {
+  const files = new FileCounter();
+  try {
+    const found = statSync(root, { throwIfNoEntry: false });
+    if (found === undefined) return { state: "absent", files, copyBytes: 0, findings: [] };
+    if (!found.isDirectory()) throw notAFolder(root);
+    return examineFolder(root, lock, files);
+  } catch (error) {
+    const refusal = findingOf(toStorageError(error, "The session root cannot be used", { path: root }));
+    return { state: "refused", files, copyBytes: 0, findings: [refusal] };
+  }
+}
+
+function examineFolder(root: string, lock: LockProbe, files: FileCounter): Examination {
+  const walk = new Walk(root, files);
+  const logs: LogsReport = {
+    zstd: files.of("zstd"),
+    plain: files.of("none"),
+    later: files.of("later"),
+    indexes: files.of("index"),
+    backups: files.of("backup"),
+    quarantine: files.of("quarantine"),
+    drafts: files.of("draft"),
+    duplicates: countDuplicates(root, walk),
+    closedFolders: walk.closed.length,
+  };
+  return {
+    state: "store",
+    files,
+    // A repair copies one log.
+    copyBytes: files.largest,
+    logs,
+    findings: [...judge(root, logs, walk, lock), ...judgeKept(logs, `below ${root}`)],
+  };
+}
+
+/** Every folder of a root, entry by entry. */
+class Walk {
+  readonly projects: readonly string[];
+  /** Folders that this user may not look into. */
+  readonly closed: string[] = [];
+  /** Ids, as folders are named by them, of which one folder holds several logs. */
+  readonly siblings = new Set<string>();
+  readonly #files: FileCounter;
+
+  constructor(root: string, files: FileCounter) {
+    this.#files = files;
+    this.projects = projectsOf(root);
+    for (const project of this.projects) this.#project(join(root, project));
+  }
+
+  #project(folder: string): void {
+    for (const entry of this.#look(folder)) {
+      const path = join(folder, entry.name);
+      const flat = flatLog(entry.name);
+      if (isFolder(entry, path)) this.#session(entry.name, path);
+      else if (flat !== undefined) this.#files.add(flat.encoding, path);
+      else this.#beside(entry.name, path);
+    }
+  }
+
+  #session(encodedId: string, folder: string): void {
+    let logs = 0;
+    for (const { name } of this.#look(folder)) {
+      const path = join(folder, name);
+      const role = roleOf(name);
+      if (role.kind === "log") {
+        logs += 1;
+        this.#files.add(role.encoding, path);
+      } else if (role.kind === "generation") this.#files.add("later", path);
+      else if (role.kind === "draft") this.#files.add("draft", path);
+      else this.#beside(name, path);
+    }
+    if (logs > 1) this.siblings.add(encodedId);
+  }
+
+  #beside(name: string, path: string): void {
+    const kind = name.endsWith(INDEX_SUFFIX) ? "index" : keptKind(name);
+    if (kind !== undefined) this.#files.add(kind, path);
+  }
+
+  #look(folder: string): Dirent[] {
+    try {
+      return readdirSync(folder, { withFileTypes: true });
+    } catch (error) {
+      if (errorCode(error) !== "ENOENT") this.closed.push(folder);
+      return [];
+    }
+  }
+}
+
+function isFolder(entry: Dirent, path: string): boolean {
+  if (!entry.isSymbolicLink()) return entry.isDirectory();
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch {
+    return false; // a link to itself
+  }
+}
+
+function countDuplicates(root: string, { projects, siblings }: Walk): number {
+  const suspects = new Set([...siblings, ...idsInSeveralPlaces(root, projects)]);
+  let count = 0;
+  for (const encodedId of suspects) {
+    const id = decodeId(encodedId);
+    if (id === undefined) continue;
+    try {
+      if (findLogs(root, id).filter(({ version }) => version === undefined).length > 1) count += 1;
+    } catch {
+      // A folder that this user may not look into is counted as such.
+    }
+  }
+  return count;
+}
+
+function judge(root: string, logs: LogsReport, { closed }: Walk, lock: LockProbe): HealthFinding[] {
+  const findings: HealthFinding[] = [];
+  const where = `below ${root}`;
+  if (logs.duplicates > 0) {
+    findings.push(
+      finding(
+        "duplicates",
+        `Several files claim one session id (${logs.duplicates} of them): none is opened`,
+        {
+          where,
+          hint: "`holdfast sessions list` names the files. Move all but one of each out of the root.",
+        },
+      ),
+    );
+  }
+  if (logs.closedFolders > 0) {
+    findings.push(
+      finding("closed-folders", `This user may not look into ${logs.closedFolders} of the folders`, {
+        where: closed[0] ?? where,
+        hint: "What lies there is unknown. Change the permissions, or run as the owner.",
+      }),
+    );
+  }
+  if (logs.later.files > 0) {
+    findings.push(
+      finding("later-formats", `There are logs of a later format (${logs.later.files} of them)`, {
+        where,
+        hint: "Use a newer program for them. This one lists them and leaves them as they are.",
+      }),
+    );
+  }
+  if (logs.drafts.files > 0 && lock.state === "free") {
+    findings.push(
+      finding("drafts-left", "Logs that were being made were left unfinished by a process that was killed", {
+        where,
+        hint: "Nothing in them was acknowledged. The next Host removes them.",
+      }),
+    );
+  }
+  return findings;
+}
+
+function notAFolder(root: string): StorageFailedError {
+  return new StorageFailedError("The path of the session root is a file", {
+    place: { path: root },
+    hint: "Name a folder: it is made when it does not exist.",
+  });
+}

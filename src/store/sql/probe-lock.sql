@@ -1,0 +1,1 @@
+SELECT count(*) AS objects FROM sqlite_schema
