@@ -37,7 +37,8 @@ export function statusRoutes({ persistence, closing, version }: StatusServices) 
       {
         detail: {
           summary: "Whether the store takes writes",
-          description: "Degraded while the last commit failed; ready again with the next one that works.",
+          description:
+            "Degraded from a failed commit until one works, and where the disk was full until there is room again.",
           responses: {
             200: { description: "Ready" },
             503: { description: "Degraded; `code` names the failure, such as `storage-full`" },

@@ -110,6 +110,8 @@ export interface StorageBackend {
   delete(id: string): Promise<boolean>;
   /** Throws a typed error when the store cannot take a commit now (file gone, thread dead). */
   checkWritable(): Promise<void>;
+  /** Whether a disk that was full has room again. Without this hook the next commit must show it. */
+  hasRoom?(): Promise<boolean>;
   /** Frees everything, the writer lock last. Safe to call twice. */
   close(): Promise<void>;
 }

@@ -15,14 +15,17 @@ export interface CommitTarget {
   rejected(error: HoldfastError): void;
 }
 
+/** Runs `task` after `ms`, unless the handle is disposed before. */
+export type Schedule = (task: () => void, ms: number) => Disposable;
+
 export interface CommitQueueOptions {
   /** How long streaming deltas may wait for company, in milliseconds; 0 = not at all. */
   readonly chunkWindowMs: number;
   /** Events and bytes that may wait before `writable` makes producers wait. */
   readonly maxEvents?: number;
   readonly maxBytes?: number;
-  /** Runs `task` after `ms`; a parameter so that tests own the time. */
-  readonly schedule?: (task: () => void, ms: number) => Disposable;
+  /** A parameter so that tests own the time. */
+  readonly schedule?: Schedule;
 }
 
 interface Item {
@@ -49,7 +52,7 @@ export class CommitQueue {
   readonly #chunkWindowMs: number;
   readonly #maxEvents: number;
   readonly #maxBytes: number;
-  readonly #schedule: (task: () => void, ms: number) => Disposable;
+  readonly #schedule: Schedule;
   #queue: Item[] = [];
   #underWay: readonly Item[] = [];
   #events = 0;
@@ -60,6 +63,7 @@ export class CommitQueue {
   #closed = false;
   #window: Disposable | undefined;
   #lastFailure: HoldfastError | undefined;
+  #wantOfSpace: HoldfastError | undefined;
   readonly #waiting: Array<() => void> = [];
 
   constructor(
@@ -81,6 +85,17 @@ export class CommitQueue {
   /** The failure of the newest commit, if it failed. */
   get lastFailure(): HoldfastError | undefined {
     return this.#lastFailure;
+  }
+
+  /** The newest failure for want of space. It stays: that a small commit fitted in says little. */
+  get wantOfSpace(): HoldfastError | undefined {
+    return this.#wantOfSpace;
+  }
+
+  /** Takes a failure for want of space as overcome, unless a newer failure has come. */
+  forgive(failure: HoldfastError): void {
+    if (this.#wantOfSpace === failure) this.#wantOfSpace = undefined;
+    if (this.#lastFailure === failure) this.#lastFailure = undefined;
   }
 
   /** Queues events of one session, which become durable together. The order of calls is the order in the log. */
@@ -184,7 +199,7 @@ export class CommitQueue {
 
   /** The whole commit failed: everything queued, of every session, goes with it. */
   #failAll(items: readonly Item[], error: HoldfastError): void {
-    this.#lastFailure = error;
+    this.#note(error);
     const behind = this.#queue;
     this.#queue = [];
     const lost = [...items, ...behind];
@@ -199,9 +214,14 @@ export class CommitQueue {
     this.#queue = this.#queue.filter((item) => item.target !== target);
     this.#release(behind);
     // Only somebody else's writing makes the store refuse what passed every check here.
-    this.#lastFailure = error;
+    this.#note(error);
     target.rejected(error);
     for (const item of [...group, ...behind]) item.reject(error);
+  }
+
+  #note(error: HoldfastError): void {
+    this.#lastFailure = error;
+    if (error.code === "storage-full") this.#wantOfSpace = error;
   }
 
   #release(items: readonly Item[]): void {
@@ -230,7 +250,7 @@ function failed(cause: unknown): StorageFailedError {
   });
 }
 
-function scheduleTimer(task: () => void, ms: number): Disposable {
+export function scheduleTimer(task: () => void, ms: number): Disposable {
   const timer = setTimeout(task, ms);
   return { [Symbol.dispose]: () => clearTimeout(timer) };
 }

@@ -7,8 +7,8 @@ import { Session } from "../session/session.ts";
 import { waitFor } from "../session/wait-for.ts";
 import type { Page, PageRequest, Revision, SnapshotSummary, StorageBackend, TornMarker } from "./backend.ts";
 import { assertKnownTypes, type ColdSession, readCold, streamStored, toSnapshot } from "./cold-read.ts";
-import { CommitQueue, type CommitQueueOptions } from "./commit-queue.ts";
-import { AlreadyExistsError, ClosedError, HoldfastError, NotFoundError, SessionOpenError } from "./errors.ts";
+import { CommitQueue, type CommitQueueOptions, scheduleTimer } from "./commit-queue.ts";
+import { AlreadyExistsError, ClosedError, NotFoundError, SessionOpenError } from "./errors.ts";
 import { KeyedMutex } from "./keyed-mutex.ts";
 import type {
   Cancellable,
@@ -19,6 +19,7 @@ import type {
   SessionSummary,
   StoreHealth,
 } from "./persistence.ts";
+import { Readiness } from "./readiness.ts";
 import { assertContiguous, boundedLimit, boundedPage, eventsFrom, summarise } from "./reading.ts";
 import { SessionEntry } from "./session-entry.ts";
 
@@ -38,6 +39,7 @@ export class PersistenceCoordinator implements SessionPersistence {
   readonly #backend: StorageBackend;
   readonly #clock: () => number;
   readonly #queue: CommitQueue;
+  readonly #readiness: Readiness;
   readonly #mutex = new KeyedMutex();
   /** Sessions that are open in this process: created, prepared or published. */
   readonly #open = new Map<string, SessionEntry>();
@@ -50,6 +52,7 @@ export class PersistenceCoordinator implements SessionPersistence {
     this.#backend = backend;
     this.#clock = options.clock;
     this.#queue = new CommitQueue((batches) => backend.appendBatch(batches), options);
+    this.#readiness = new Readiness(backend, this.#queue, options.schedule ?? scheduleTimer);
   }
 
   locate(header: SessionHeader): string {
@@ -203,22 +206,8 @@ export class PersistenceCoordinator implements SessionPersistence {
   }
 
   async health(): Promise<StoreHealth> {
-    const backend = this.#backend.name;
-    if (this.#closing !== undefined) return { backend, writable: false, problem: "closed" };
-    const failure = this.#queue.lastFailure;
-    if (failure !== undefined) return { backend, writable: false, problem: failure.code };
-    // A commit is under way: asking the storage thread would wait for the disk, and the answer comes with the commit.
-    if (this.#queue.busy) return { backend, writable: true };
-    try {
-      await this.#backend.checkWritable();
-      return { backend, writable: true };
-    } catch (error) {
-      return {
-        backend,
-        writable: false,
-        problem: error instanceof HoldfastError ? error.code : "storage-failed",
-      };
-    }
+    if (this.#closing === undefined) return this.#readiness.read();
+    return { backend: this.#backend.name, writable: false, problem: "closed" };
   }
 
   close(): Promise<void> {

@@ -46,7 +46,7 @@ export function errorFromWire(wire: WireError): HoldfastError {
   const { place, hint, message } = wire;
   switch (wire.code) {
     case "storage-full":
-      return new StorageFullError(place);
+      return new StorageFullError(place, undefined, message);
     case "sequence-conflict":
       return new SequenceConflictError(place.sessionId ?? "", wire.sent ?? 0, wire.next ?? 0);
     case "not-found":

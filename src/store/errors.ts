@@ -113,14 +113,15 @@ export class LockedError extends HoldfastError {
   }
 }
 
-/** No space is left for the store. Nothing of the append was kept. */
+/** No space is left for the store. Nothing of what was to be written was kept. */
 export class StorageFullError extends HoldfastError {
   readonly code = "storage-full";
 
-  constructor(place: Place, cause?: unknown) {
-    super("The storage is full, and the append was not saved", {
+  /** `message` says what could not be done. */
+  constructor(place: Place, cause?: unknown, message = "The append could not be saved: the storage is full") {
+    super(message, {
       place,
-      hint: "Free some space. The next append goes on where the log ends; no restart is needed.",
+      hint: "Free some space and try again. A Host that runs goes on where the log ends, without a restart.",
       cause,
     });
   }
@@ -167,7 +168,8 @@ export const STORE_ERROR_TABLE = {
   closed: { status: 503, exit: 1, title: "Closed" },
 } as const;
 
-const FULL_CODES = new Set(["ENOSPC", "EDQUOT", "SQLITE_FULL"]);
+/** The last one: no room for the index of the write-ahead log, which SQLite makes when it opens a database. */
+const FULL_CODES = new Set(["ENOSPC", "EDQUOT", "SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"]);
 const CORRUPT_CODES = new Set(["SQLITE_CORRUPT", "SQLITE_NOTADB"]);
 
 const HINTS: Readonly<Record<string, string>> = {
@@ -191,7 +193,9 @@ export function toStorageError(error: unknown, what: string, place: Place): Hold
   if (error instanceof HoldfastError) return error;
   const code = errorCode(error);
   const message = error instanceof Error ? error.message : String(error);
-  if (code !== undefined && FULL_CODES.has(code)) return new StorageFullError(place, error);
+  if (code !== undefined && FULL_CODES.has(code)) {
+    return new StorageFullError(place, error, `${what}: the storage is full`);
+  }
   if (code !== undefined && [...CORRUPT_CODES].some((known) => code.startsWith(known))) {
     return new CorruptError(what, {
       expected: "a sound SQLite database",

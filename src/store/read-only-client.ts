@@ -13,6 +13,7 @@ export function readOnlyClient(path: string): StorageClient {
     appendBatch: refuse,
     commitRepair: refuse,
     delete: refuse,
+    settle: async () => {},
     checkWritable: refuse,
     close: async () => {},
   };

@@ -27,6 +27,7 @@ export type Call =
   | { readonly method: "appendBatch"; readonly batches: readonly AppendBatch[] }
   | { readonly method: "commitRepair"; readonly id: string; readonly repair: Repair }
   | { readonly method: "delete"; readonly id: string }
+  | { readonly method: "settle"; readonly id: string }
   | { readonly method: "checkWritable" }
   | { readonly method: "close" };
 
@@ -131,6 +132,9 @@ export function perform(writer: BackendWriter, call: Exclude<Call, { method: "op
       return writer.commitRepair(call.id, call.repair);
     case "delete":
       return writer.delete(call.id);
+    case "settle":
+      writer.settle?.(call.id);
+      return null;
     case "checkWritable":
       writer.checkWritable();
       return null;

@@ -9,13 +9,14 @@ import {
   toOutcomes,
   type WriterSpec,
 } from "./storage-protocol.ts";
-import type { BackendWriter } from "./writer.ts";
+import { type BackendWriter, TIDY_MS } from "./writer.ts";
 
 /** A backend's writer, wherever it runs. Calls are carried out in order. */
 export interface StorageClient {
   appendBatch(batches: readonly AppendBatch[]): Promise<readonly AppendOutcome[]>;
   commitRepair(id: string, repair: Repair): Promise<Revision>;
   delete(id: string): Promise<boolean>;
+  settle(id: string): Promise<void>;
   checkWritable(): Promise<void>;
   /** Waits for calls under way, closes the writer and ends the thread. Safe to call twice. */
   close(): Promise<void>;
@@ -23,12 +24,30 @@ export interface StorageClient {
 
 /** Runs the writer on the calling thread: the same code without a thread, for tests and short commands. */
 export function runInProcess(writer: BackendWriter): StorageClient {
+  let timer: NodeJS.Timeout | undefined;
+  const tidyIn = (ms: number | undefined) => {
+    if (ms === undefined) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      tidyIn(writer.tidy?.());
+    }, ms);
+    // No reason for a process to stay.
+    timer.unref();
+  };
+  const call = <T>(task: () => T): T => {
+    if (writer.tidy !== undefined && timer === undefined) tidyIn(TIDY_MS);
+    return task();
+  };
   return {
-    appendBatch: async (batches) => writer.appendBatch(batches),
-    commitRepair: async (id, repair) => writer.commitRepair(id, repair),
-    delete: async (id) => writer.delete(id),
+    appendBatch: async (batches) => call(() => writer.appendBatch(batches)),
+    commitRepair: async (id, repair) => call(() => writer.commitRepair(id, repair)),
+    delete: async (id) => call(() => writer.delete(id)),
+    settle: async (id) => writer.settle?.(id),
     checkWritable: async () => writer.checkWritable(),
-    close: async () => writer.close(),
+    close: async () => {
+      clearTimeout(timer);
+      writer.close();
+    },
   };
 }
 
@@ -78,6 +97,10 @@ export class StorageThread implements StorageClient, AsyncDisposable {
 
   async delete(id: string): Promise<boolean> {
     return (await this.call({ method: "delete", id })) === true;
+  }
+
+  async settle(id: string): Promise<void> {
+    await this.call({ method: "settle", id });
   }
 
   async checkWritable(): Promise<void> {

@@ -11,7 +11,7 @@ import {
   type ThreadStart,
   type WriterSpec,
 } from "./storage-protocol.ts";
-import type { BackendWriter } from "./writer.ts";
+import { type BackendWriter, TIDY_MS } from "./writer.ts";
 
 /*
  * The storage thread: blocking writes and syncs happen here, so that a slow disk stalls neither HTTP nor a stream. It
@@ -27,13 +27,19 @@ self.onmessage = async ({ data }: MessageEvent<ThreadStart>) => {
   const { port, counter, kind } = data;
   // Only the writer that is used is loaded.
   const openWriter = await writerFor(kind);
+  let tidyAt = Number.POSITIVE_INFINITY;
   for (;;) {
     const seen = Atomics.load(counter, 0);
     const request = receive(port);
-    if (request === undefined) Atomics.wait(counter, 0, seen);
+    if (request === undefined) Atomics.wait(counter, 0, seen, Math.max(0, tidyAt - performance.now()));
     else {
       self.postMessage(encodeReply(answer(request, openWriter)));
       if (request.call.method === "close") return;
+      if (writer?.tidy !== undefined) tidyAt = Math.min(tidyAt, performance.now() + TIDY_MS);
+    }
+    // Also while calls come one after the other: a store that is never idle needs it most.
+    if (performance.now() >= tidyAt) {
+      tidyAt = performance.now() + (writer?.tidy?.() ?? Number.POSITIVE_INFINITY);
     }
   }
 };

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { SessionHeader } from "../../session/header.ts";
 import type { DecodedRecord } from "../../session/records.ts";
 import type {
@@ -26,6 +27,8 @@ export class JsonlBackend implements StorageBackend {
   readonly #reader: JsonlReader;
   readonly #writer: StorageClient;
   readonly #resources: AsyncDisposableStack;
+  /** Sessions of which nothing hangs on a process that was killed. */
+  readonly #settled = new Set<string>();
 
   /** Takes over `resources`, which hold reader, writer and lock, and frees them when it is closed. */
   constructor(
@@ -47,6 +50,7 @@ export class JsonlBackend implements StorageBackend {
   }
 
   async readStored(id: string): Promise<StoredSession | undefined> {
+    await this.#settle(id);
     return this.#reader.readStored(id);
   }
 
@@ -54,7 +58,12 @@ export class JsonlBackend implements StorageBackend {
     return this.#reader.readRevision(id);
   }
 
-  readSuffix(id: string, fromSeq: number, limit: number): Promise<readonly DecodedRecord[] | undefined> {
+  async readSuffix(
+    id: string,
+    fromSeq: number,
+    limit: number,
+  ): Promise<readonly DecodedRecord[] | undefined> {
+    await this.#settle(id);
     return this.#reader.readSuffix(id, fromSeq, limit);
   }
 
@@ -76,6 +85,13 @@ export class JsonlBackend implements StorageBackend {
       if (error !== undefined) return { ok: false, error };
       return outcomes[sent.indexOf(batch)] ?? { ok: false, error: new NotFoundError(batch.id) };
     });
+  }
+
+  /** What is read counts as committed: it must not be lost any more. */
+  async #settle(id: string): Promise<void> {
+    if (this.#settled.has(id) || this.#reader.isHeld(id)) return;
+    await this.#writer.settle(id);
+    this.#settled.add(id);
   }
 
   async #send(batches: readonly AppendBatch[]): Promise<readonly AppendOutcome[]> {
@@ -121,6 +137,11 @@ export class JsonlBackend implements StorageBackend {
 
   checkWritable(): Promise<void> {
     return this.#writer.checkWritable();
+  }
+
+  async hasRoom(): Promise<boolean> {
+    const { hasRoom } = await import("../room.ts");
+    return hasRoom(this.#root, join(this.#root, ".holdfast.trial"));
   }
 
   async close(): Promise<void> {

@@ -9,6 +9,14 @@ export function openPlainly(path: string): Database {
   return new Database(path, { readonly: true, strict: true });
 }
 
+/**
+ * As SQLite does by itself, but for the index of the log, `-shm`: it is read and never written. Needs one; for a log that
+ * nobody has open SQLite makes another one in memory. Where there are no such files, on Windows, as {@link openPlainly}.
+ */
+export function openAlong(path: string): Database {
+  return process.platform === "win32" ? openPlainly(path) : openUri(path, "readonly_shm=1");
+}
+
 /** The file alone, as if nothing could change it: no lock is taken and no file made. Its log is not looked at. */
 export function openImmutable(path: string): Database {
   return openUri(path, "immutable=1");

@@ -1,39 +1,68 @@
 import type { Database } from "bun:sqlite";
-import { existsSync, statSync } from "node:fs";
-import { StoreNotFoundError, UnsupportedFormatError } from "../errors.ts";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import {
+  errorCode,
+  StorageFailedError,
+  StoreNotFoundError,
+  toStorageError,
+  UnsupportedFormatError,
+} from "../errors.ts";
 import { configureReading, type ReadAccess } from "./access.ts";
 import { identifyDatabase, lookAtHeader, sizeOf } from "./identity.ts";
-import { openAbandoned, openImmutable, openPlainly } from "./opening.ts";
+import { openAbandoned, openAlong, openImmutable, openPlainly } from "./opening.ts";
 
 /** After so many changes under a reader, it reads as SQLite does by itself, at the price of a file left behind. */
 const MAX_OPENINGS = 8;
 
+/**
+ * How a store is read.
+ * - `along`: its log and the index of that lie beside it, as while a process has it open. SQLite sees to it that its
+ *   reader and that process respect each other, unless the process came after the reader.
+ * - `alone`: as if nothing could change it.
+ * - `plain`: as SQLite does by itself.
+ */
+type Way = "along" | "alone" | "plain";
+
 interface Opened {
   readonly database: Database;
-  /** The files as they were before they were opened; absent where SQLite itself sees changes. */
-  readonly state?: string;
+  readonly way: Way;
+  /** The files as they were before they were opened. */
+  readonly state: FilesState;
+}
+
+interface FilesState {
+  /** Which files they are. */
+  readonly places: string;
+  /** Those, and what is known of their contents. */
+  readonly all: string;
 }
 
 /**
- * Reads a store and leaves everything as it is. While a process has the store open, its log and the index of that lie
- * beside it, and an ordinary connection reads along. Otherwise that connection would make those files and leave them:
- * then the file is read as if nothing could change it, and a task counts only if nothing did.
+ * Reads a store and leaves everything as it is: an ordinary connection would write the index of its log, and where
+ * there is none make one and leave it. What a task read counts if nothing changed meanwhile, or if SQLite saw to it.
  */
 export class QuietAccess implements ReadAccess {
   readonly #path: string;
+  readonly #admit: (database: Database, path: string) => void;
   #opened: Opened;
   #openings = 1;
+  /** Whether a process has written since this store was opened `along`, so that both know of each other. */
+  #isAccompanied = false;
 
-  /** @throws StoreNotFoundError, UnsupportedFormatError, CorruptError, StorageFailedError */
-  constructor(path: string) {
+  /**
+   * @param admit looks whether a database that was opened is a store, and makes it ready to be read
+   * @throws StoreNotFoundError, UnsupportedFormatError, CorruptError, StorageFailedError
+   */
+  constructor(path: string, admit = admitStore) {
     this.#path = path;
+    this.#admit = admit;
     this.#opened = this.#open();
   }
 
   read<T>(task: (database: Database) => T): T {
     for (;;) {
-      const { database, state } = this.#opened;
-      if (state === undefined) return task(database);
+      const { database, way, state } = this.#opened;
+      if (way === "plain") return task(database);
       let result: { readonly value: T } | { readonly error: unknown };
       try {
         result = { value: task(database) };
@@ -41,10 +70,16 @@ export class QuietAccess implements ReadAccess {
         // Perhaps only because the file changed meanwhile.
         result = { error };
       }
+      const now = stateOf(this.#path);
+      const isSamePlace = way === "along" && now.places === state.places;
       // Unchanged since before it was opened, so the task saw one state, and the newest.
-      if (stateOf(this.#path) === state) {
+      if (now.all === state.all || (isSamePlace && this.#isAccompanied)) {
         if ("error" in result) throw result.error;
         return result.value;
+      }
+      if (isSamePlace) {
+        this.#isAccompanied = true;
+        continue;
       }
       database.close();
       this.#openings += 1;
@@ -58,6 +93,7 @@ export class QuietAccess implements ReadAccess {
 
   #open(): Opened {
     const path = this.#path;
+    this.#isAccompanied = false;
     for (;;) {
       const state = stateOf(path);
       let database: Database | undefined;
@@ -65,44 +101,78 @@ export class QuietAccess implements ReadAccess {
         const kind = lookAtHeader(path);
         if (kind === "absent") throw new StoreNotFoundError(path);
         if (kind === "empty") throw notYet(path);
-        const isPlain = this.#openings >= MAX_OPENINGS || isInUse(path);
-        database = isPlain ? openPlainly(path) : openAlone(path);
-        if (identifyDatabase(database, path) === "empty") throw notYet(path);
-        configureReading(database);
-        return { database, ...(isPlain ? {} : { state }) };
+        const way = this.#openings >= MAX_OPENINGS ? "plain" : wayTo(path);
+        database = OPEN[way](path);
+        this.#admit(database, path);
+        return { database, way, state };
       } catch (error) {
         database?.close();
+        // Somebody has opened the store and not yet made the index of its log: SQLite does it for both.
+        if (this.#openings < MAX_OPENINGS && errorCode(error)?.startsWith("SQLITE_READONLY")) {
+          this.#openings = MAX_OPENINGS;
+          continue;
+        }
         // What cannot be read now may be whole in a moment, but only if somebody is at it.
-        if (stateOf(path) === state || this.#openings >= MAX_OPENINGS) throw error;
+        if (stateOf(path).all === state.all || this.#openings >= MAX_OPENINGS) throw explain(error, path);
         this.#openings += 1;
       }
     }
   }
 }
 
-/** Whether a process may have the database open: then there is an index of the log, or a journal to be rolled back. */
-function isInUse(path: string): boolean {
-  const hasLog = sizeOf(`${path}-wal`) > 0;
-  return (
-    (hasLog && (existsSync(`${path}-shm`) || process.platform === "win32")) || sizeOf(`${path}-journal`) > 0
-  );
+/** @throws UnsupportedFormatError, CorruptError where it is no store that can be read */
+export function admitStore(database: Database, path: string): void {
+  if (identifyDatabase(database, path) === "empty") throw notYet(path);
+  configureReading(database);
 }
 
-function openAlone(path: string): Database {
-  return sizeOf(`${path}-wal`) > 0 ? openAbandoned(path) : openImmutable(path);
+const OPEN: Readonly<Record<Way, (path: string) => Database>> = {
+  along: openAlong,
+  alone: (path) => (sizeOf(`${path}-wal`) > 0 ? openAbandoned(path) : openImmutable(path)),
+  plain: openPlainly,
+};
+
+/** A journal of the other kind must be rolled back before anything can be read, which SQLite does by itself alone. */
+function wayTo(path: string): Way {
+  if (sizeOf(`${path}-journal`) > 0) return "plain";
+  const hasIndex = existsSync(`${path}-shm`) || process.platform === "win32";
+  return sizeOf(`${path}-wal`) > 0 && hasIndex ? "along" : "alone";
 }
 
 /** Differs when the database was written or replaced, or a process took up writing it. */
-function stateOf(path: string): string {
+function stateOf(path: string): FilesState {
   const files = ["", "-wal", "-journal"].map((suffix) => {
     const stat = statSync(path + suffix, { bigint: true, throwIfNoEntry: false });
     // An empty log or journal says nothing: one that was just made, or that is left from a reader.
-    if (stat === undefined || (suffix !== "" && stat.size === 0n)) return "";
+    if (stat === undefined || (suffix !== "" && stat.size === 0n)) return ["", ""];
     // Not its time of change: SQLite sets the owner of a log that it opens, to the one it has.
-    return [stat.dev, stat.ino, stat.size, stat.mtimeNs].join(".");
+    return [`${stat.dev}.${stat.ino}`, `${stat.size}.${stat.mtimeNs}`];
   });
-  const hasIndex = files[1] !== "" && existsSync(`${path}-shm`);
-  return [...files, hasIndex].join(" ");
+  const hasLog = files[1]?.[0] !== "";
+  const index = hasLog ? statSync(`${path}-shm`, { bigint: true, throwIfNoEntry: false }) : undefined;
+  const places = [...files.map(([place]) => place), index?.ino ?? ""].join(" ");
+  return { places, all: [places, ...files.map(([, contents]) => contents)].join(" ") };
+}
+
+/** Names the file that keeps the store from being read: SQLite itself names none. */
+function explain(error: unknown, path: string): unknown {
+  const code = errorCode(error);
+  if (code === "SQLITE_READONLY_ROLLBACK") {
+    return new StorageFailedError("A transaction was cut short, and its journal is still to be rolled back", {
+      place: { path: `${path}-journal` },
+      hint: "Start a Host on the store once: that rolls it back. Reading alone must not write.",
+      cause: error,
+    });
+  }
+  if (code?.startsWith("SQLITE_CANTOPEN") !== true) return error;
+  for (const file of ["", "-wal", "-shm"].map((suffix) => path + suffix)) {
+    try {
+      if (existsSync(file)) accessSync(file, constants.R_OK);
+    } catch (refusal) {
+      return toStorageError(refusal, "A file of the store cannot be read", { path: file });
+    }
+  }
+  return error;
 }
 
 function notYet(path: string): UnsupportedFormatError {

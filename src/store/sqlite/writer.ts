@@ -27,6 +27,7 @@ import setCheckpointFullfsync from "./sql/set-checkpoint-fullfsync.sql" with { t
 import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
 import setJournalSizeLimit from "./sql/set-journal-size-limit.sql" with { type: "text" };
 import setSynchronous from "./sql/set-synchronous.sql" with { type: "text" };
+import { tidyWal } from "./wal.ts";
 
 const SYNCHRONOUS_FULL = 2;
 /** Sessions whose end is remembered between commits. */
@@ -141,6 +142,10 @@ export class SqliteWriter implements BackendWriter {
     }
   }
 
+  tidy(): number | undefined {
+    return tidyWal(this.#database, `${this.#path}-wal`);
+  }
+
   /** Leaves one file: the write-ahead log is written back, as far as readers in other processes allow. */
   close(): void {
     try {
@@ -240,7 +245,7 @@ function identifyFile(path: string): OpenFile {
 }
 
 /** Sets what durability rests on, and reads it back: a pragma that does not take is silent. */
-function configure(database: Database): void {
+export function configure(database: Database): void {
   database.run(setBusyTimeout);
   const mode = database.query<{ journal_mode: string }, []>(setJournalMode).get()?.journal_mode;
   if (mode !== "wal") throw new StorageFailedError(`SQLite's journal mode is ${mode}, not WAL`);

@@ -1,1 +1,1 @@
-DELETE FROM records WHERE id >= ($session << 32) AND id < (($session + 1) << 32)
+DELETE FROM records WHERE id >= ($session << 32) AND id < (($session + 1) << 32) AND session = $session

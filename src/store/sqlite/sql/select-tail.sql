@@ -1,4 +1,4 @@
 SELECT seq, count, checksum FROM records
-WHERE id >= ($session << 32) AND id < (($session + 1) << 32)
+WHERE id >= ($session << 32) AND id < (($session + 1) << 32) AND session = $session
 ORDER BY id DESC
 LIMIT 1

@@ -1,1 +1,1 @@
-PRAGMA journal_size_limit = 67108864
+PRAGMA journal_size_limit = 33554432

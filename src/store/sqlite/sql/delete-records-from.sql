@@ -1,0 +1,1 @@
+DELETE FROM records WHERE id >= ($session << 32) + $from AND id <= ($session << 32) + 4294967295

@@ -1,0 +1,1 @@
+INSERT INTO sessions (number, key, header, checksum) VALUES ($number, $key, $header, $checksum)

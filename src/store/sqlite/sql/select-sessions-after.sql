@@ -1,0 +1,1 @@
+SELECT number, key, header, checksum FROM sessions WHERE number >= $from ORDER BY number LIMIT $limit

@@ -1,0 +1,1 @@
+SELECT number AS rowid, key, header, checksum FROM sessions WHERE number = $number

@@ -1,0 +1,1 @@
+UPDATE sessions SET key = $key, header = $header, checksum = $checksum WHERE number = $number
