@@ -1,4 +1,4 @@
-import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -44,6 +44,12 @@ export function percentile(values: readonly number[], share: number): number {
 export function residentMb(): number {
   Bun.gc(true);
   return process.memoryUsage().rss / 1024 / 1024;
+}
+
+/** Most memory of this process that was ever resident, in MB. */
+export function peakMb(): number {
+  const kilobytes = /VmHWM:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
+  return Number(kilobytes) / 1024;
 }
 
 /** Appends `text` and syncs it, `count` times: what the machine itself needs. Returns syncs a second. */

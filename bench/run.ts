@@ -2,20 +2,25 @@ import { join } from "node:path";
 import { logs } from "./logs.ts";
 import { BenchFolder, type Figure, format, median, runCase } from "./measure.ts";
 import { measureStartup } from "./startup.ts";
+import { verify, verifyLarge } from "./verify.ts";
 
 /*
  * Prints each figure beside its floor, measured in the same run on the same machine. `bun run bench [PART…]` runs the
- * parts named: commits, bulk, cold, startup, logs. It asserts nothing: a slow machine is not a defect.
+ * parts named: commits, bulk, cold, startup, logs, verify; and verify-large, which takes minutes and runs only when it is
+ * named. It asserts nothing: a slow machine is not a defect.
  */
 
 const RUNS = 7;
 const executable = process.env["HOLDFAST_EXECUTABLE"] ?? join(import.meta.dir, "..", "dist", "holdfast");
 
-const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = { commits, bulk, cold, startup, logs };
+type Part = () => Promise<Figure[]>;
+const PARTS: Readonly<Record<string, Part>> = { commits, bulk, cold, startup, logs, verify };
+const ALL_PARTS: Readonly<Record<string, Part>> = { ...PARTS, "verify-large": verifyLarge };
 const wanted = process.argv.slice(2);
 for (const name of wanted.length > 0 ? wanted : Object.keys(PARTS)) {
-  const part = PARTS[name];
-  if (part === undefined) throw new Error(`unknown part ${name}; there are ${Object.keys(PARTS).join(", ")}`);
+  const part = ALL_PARTS[name];
+  if (part === undefined)
+    throw new Error(`unknown part ${name}; there are ${Object.keys(ALL_PARTS).join(", ")}`);
   for (const { what, value, against, target, met } of await part()) {
     process.stdout.write(`${met ? "ok  " : "MISS"} ${what}: ${value} (${against}; target ${target})\n`);
   }

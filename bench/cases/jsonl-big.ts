@@ -1,7 +1,8 @@
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { copySession } from "../../src/store/copy.ts";
 import { openJsonl, openJsonlReadOnly } from "../../src/store/jsonl/index.ts";
 import { openSqlite } from "../../src/store/sqlite/index.ts";
+import { peakMb } from "../measure.ts";
 
 /* `fill`: makes one log of many MB. Then, each in a process of its own: `page`: reads anywhere in it; `open`: resumes it
  * and goes through all of it; `copy`: copies it to a SQLite store. */
@@ -13,11 +14,6 @@ const header = { version: 0 as const, id: "big", createdAt: 0 };
 const EVENT_BYTES = 8_192;
 const BATCH = 100;
 const events = Math.floor((MEGABYTES * 1_000_000) / EVENT_BYTES);
-
-function peakMb(): number {
-  const kilobytes = /VmHWM:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
-  return Number(kilobytes) / 1024;
-}
 
 const start = performance.now();
 if (mode === "fill") {

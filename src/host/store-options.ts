@@ -28,13 +28,18 @@ export function chosenStore(raw: RawOptions, argument: string | undefined): Stor
       "Name one of them.",
     );
   }
+  return namedStore(raw, "Name one: as an argument, or as --session-db PATH or --session-dir ROOT.");
+}
+
+/** The store that a flag or variable names, for commands whose arguments are sessions. @throws UsageError */
+export function namedStore(
+  raw: RawOptions,
+  hint = "Name one as --session-db PATH or --session-dir ROOT; arguments are the ids of sessions.",
+): StoreName {
   const { sessionDb, sessionDir } = withOneStore(raw);
   if (isGiven(sessionDb)) return { kind: "sqlite", path: path(sessionDb) };
   if (isGiven(sessionDir)) return { kind: "jsonl", path: path(sessionDir) };
-  throw new UsageError(
-    "No store is named",
-    "Name one: as an argument, or as --session-db PATH or --session-dir ROOT.",
-  );
+  throw new UsageError("No store is named", hint);
 }
 
 /** Whether an option has a value. A variable that is empty counts as none, as it does for most programs. */

@@ -28,3 +28,8 @@ export function recogniseChunk(text: string): { readonly seq: number; readonly t
   const match = CHUNK.exec(text);
   return match === null ? undefined : { seq: Number(match[1]), time: Number(match[2]) };
 }
+
+/** Whether a text that {@link recogniseChunk} knows is of this Step: its keys stand nowhere else in it unescaped. */
+export function isChunkOf(text: string, turn: number | undefined, step: number | undefined): boolean {
+  return text.includes(`,"data":{"turn":${turn},"step":${step},`);
+}

@@ -15,6 +15,7 @@ import {
   isRunType,
   MAX_RUN,
   MIN_RUN,
+  memberTexts,
   RUN_TYPE_OF,
   sameRun,
 } from "./runs.ts";
@@ -209,6 +210,8 @@ export interface DecodedRecord {
   readonly record: SessionRecord;
   /** The event, unless the record holds nothing but deltas or a block's start, which no projection looks into. */
   readonly event?: SessionEvent;
+  /** The run, where the record is a packed one. */
+  readonly run?: DeltaRun;
   /** Whether the type is one that nobody here knows. */
   readonly unknownType: boolean;
 }
@@ -256,6 +259,7 @@ function parseRecord(text: string, place: Place): DecodedRecord {
     }
     return {
       record: { seq: run.seq0, count: run.texts.length, type, time: run.time0, text },
+      run,
       unknownType: false,
     };
   }
@@ -319,5 +323,5 @@ export function recordRun(record: SessionRecord): DeltaRun {
 
 /** JSON texts of a record's events: the stored text itself, or one text for each member of a run. */
 export function recordTexts(record: SessionRecord): readonly string[] {
-  return isRunType(record.type) ? recordEvents(record).map((event) => JSON.stringify(event)) : [record.text];
+  return isRunType(record.type) ? memberTexts(recordRun(record)) : [record.text];
 }

@@ -141,6 +141,35 @@ export function expandRun(run: DeltaRun): DeltaEvent[] {
   });
 }
 
+/**
+ * The text of a member that stands alone, apart from its seq, its time and its own text: what is before the seq, before
+ * the time, before the text (which differs from run to run), and at the end.
+ */
+export const MEMBER_PARTS = {
+  seq: '{"type":"assistant/chunk","seq":',
+  time: ',"time":',
+  end: "}}}",
+} as const;
+
+/** What stands before the text of each member of this run. */
+export function memberPrefix({ kind, turn, step, index, id = "", name }: RunKey): string {
+  const place = `,"data":{"turn":${turn},"step":${step},"chunk":{"type":"${kind}","index":${index},`;
+  if (kind !== "tool-call-delta") return `${place}"text":`;
+  const tool = name === undefined ? "" : `"name":${JSON.stringify(name)},`;
+  return `${place}"id":${JSON.stringify(id)},${tool}"argumentsDelta":`;
+}
+
+/** The JSON texts of the members, each as it would stand alone. */
+export function memberTexts(run: DeltaRun): string[] {
+  const { seq, time, end } = MEMBER_PARTS;
+  const prefix = memberPrefix(run);
+  let now = run.time0;
+  return run.texts.map((text, k) => {
+    if (k > 0) now += run.dt[k - 1] ?? 0;
+    return seq + (run.seq0 + k) + time + now + prefix + JSON.stringify(text) + end;
+  });
+}
+
 /** Time of the last member. */
 export function lastTime(run: DeltaRun): number {
   return run.dt.reduce((time, gap) => time + gap, run.time0);

@@ -200,4 +200,16 @@ describe("verify finds in a database", () => {
       /; [1-9]\d+ events can be read, sha256 /,
     );
   });
+
+  test("that nothing of it can be read, where its file says that it is a store", async () => {
+    await using store = await Damaged.create();
+    const path = store.folder.at("a.db");
+    await makeStore(path);
+    writeFileSync(path, readFileSync(path).fill(0xa5, 100, 4_096));
+    const { code, stdout, stderr } = await runHoldfast(["sessions", "verify", "--session-db", path]);
+    expect(code).toBe(5);
+    expect(stdout).toMatch(/^error store-damaged: SQLite cannot check the database: /);
+    expect(stdout).toMatch(/\n0 sessions; \d errors, 0 notes\n$/);
+    expect(stderr).toBe(`No session can be found in sqlite:${path}\n`);
+  });
 });

@@ -8,6 +8,7 @@ import {
   expandRun,
   isRunType,
   lastTime,
+  memberTexts,
   RUN_TYPE_OF,
   type RunType,
 } from "../../src/session/runs.ts";
@@ -79,6 +80,7 @@ describe("a run", () => {
           expect(exactDelta(event.data)?.text).toBe(value.texts[k]);
         });
         expect(lastTime(value)).toBe(events.at(-1)?.time ?? -1);
+        expect(memberTexts(value)).toEqual(events.map((event) => JSON.stringify(event)));
       }),
     );
   });

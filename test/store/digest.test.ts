@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { encodeEvent, type SessionRecord } from "../../src/session/records.ts";
+import fc from "fast-check";
+import { decodeRecord, encodeEvent, recordTexts, type SessionRecord } from "../../src/session/records.ts";
 import { LogDigest } from "../../src/store/digest.ts";
+import { HashBuffer } from "../../src/store/hash-buffer.ts";
 import { deltas, title } from "../contract/support.ts";
+import { arbitraryEvents, batchSizes, oddString } from "../fixtures/arbitraries.ts";
 import { toEvents } from "../fixtures/event-drafts.ts";
 import { recordsOf } from "../fixtures/logs.ts";
 
@@ -54,5 +57,87 @@ describe("the digest of a log", () => {
         digest.add(record, Math.max(record.seq, Math.min(cut, record.seq + record.count)));
       expect(digest.hex()).toBe(sha256(TEXTS.join("\n")));
     }
+  });
+});
+
+test("the digest of any log is that of its events, also of records as they were read", () => {
+  fc.assert(
+    fc.property(arbitraryEvents(), batchSizes(), (events, sizes) => {
+      const records = recordsOf(events, sizes);
+      const expected = sha256(events.map((event) => JSON.stringify(event)).join("\n"));
+      expect(digestOf(records)).toBe(expected);
+      const digest = new LogDigest();
+      for (const { text } of records) digest.addDecoded(decodeRecord(text, {}));
+      expect(digest.hex()).toBe(expected);
+    }),
+  );
+});
+
+test("the digest of runs is that of their members, whatever their numbers", () => {
+  const number = fc.oneof(
+    fc.nat(),
+    fc.maxSafeNat().map((n) => Math.min(n, 2 ** 53 - 1000)),
+    fc.constantFrom(0, 8, 98, 9_999_998, 99_999_999_999_998),
+  );
+  const run = fc.record({
+    seq0: number,
+    time0: number,
+    gaps: fc.array(fc.oneof(fc.constant(0), fc.nat(20)), { minLength: 3, maxLength: 9 }),
+    id: fc.constantFrom("a", "b"),
+  });
+  fc.assert(
+    fc.property(fc.array(run, { maxLength: 4 }), (runs) => {
+      const records = runs.flatMap(({ seq0, time0, gaps, id }) => {
+        let time = time0;
+        const data = (k: number) => ({
+          type: "tool-call-delta" as const,
+          index: 0,
+          id,
+          argumentsDelta: `${k}`,
+        });
+        const events = gaps.map((gap, k) => {
+          time += gap;
+          return { type: "assistant/chunk", seq: seq0 + k, time, data: { turn: 1, step: 1, chunk: data(k) } };
+        });
+        return recordsOf(events);
+      });
+      const texts = records.flatMap((record) => recordTexts(record));
+      expect(digestOf(records)).toBe(sha256(texts.join("\n")));
+    }),
+  );
+});
+
+describe("a hash over parts", () => {
+  const part = fc.oneof(
+    fc.record({ kind: fc.constant("text" as const), value: oddString().map((text) => text.toWellFormed()) }),
+    fc.record({
+      kind: fc.constant("json" as const),
+      value: fc.oneof(oddString(), fc.string({ maxLength: 80 })),
+    }),
+  );
+
+  test("is that of the text that they make", () => {
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 30 }), fc.nat(300_000), (parts, filler) => {
+        const hash = new HashBuffer();
+        hash.bytes(Buffer.from("x".repeat(filler)));
+        let text = "x".repeat(filler);
+        for (const { kind, value } of parts) {
+          if (kind === "text") hash.text(value);
+          else hash.json(value);
+          text += kind === "json" ? JSON.stringify(value) : value;
+        }
+        expect(hash.hex()).toBe(sha256(text));
+      }),
+    );
+  });
+
+  test("takes a text that is longer than its buffer", () => {
+    const text = "äöü\u{1f980}".repeat(100_000);
+    const hash = new HashBuffer();
+    hash.text("7");
+    hash.text(text);
+    hash.json(text);
+    expect(hash.hex()).toBe(sha256(`7${text}${JSON.stringify(text)}`));
   });
 });

@@ -1,0 +1,145 @@
+import { formatPlace } from "../../session/errors.ts";
+import { FINDING_SEVERITY, type Finding } from "../../store/finding.ts";
+import { formatStoreName, type StoreName } from "../../store/store-name.ts";
+import type { SessionVerdict, VerifyReport } from "../../store/verify.ts";
+import { printableLine } from "../printable.ts";
+
+const STATES: ReadonlyArray<SessionVerdict["state"]> = [
+  "ok",
+  "torn",
+  "damaged",
+  "unsupported",
+  "duplicate",
+  "unreadable",
+];
+
+/** What a check has found so far. */
+export class VerifySummary {
+  readonly #states = new Map<SessionVerdict["state"], number>();
+  #sessions = 0;
+  #events = 0;
+  #errors = 0;
+  #notes = 0;
+  #missing = 0;
+
+  get sessions(): number {
+    return this.#sessions;
+  }
+
+  get errors(): number {
+    return this.#errors;
+  }
+
+  get missing(): number {
+    return this.#missing;
+  }
+
+  add(report: VerifyReport): void {
+    if (report.kind === "missing") this.#missing += 1;
+    if (report.kind !== "session" && report.kind !== "store") return;
+    this.#errors += report.errors;
+    this.#notes += report.notes;
+    if (report.kind === "store") return;
+    this.#sessions += 1;
+    this.#events += report.events;
+    this.#states.set(report.state, (this.#states.get(report.state) ?? 0) + 1);
+  }
+
+  /** As `--json` prints it. Source: docs/cli.md. */
+  json(): object {
+    return {
+      kind: "summary",
+      sessions: this.#sessions,
+      ok: this.#states.get("ok") ?? 0,
+      missing: this.#missing,
+      events: this.#events,
+      errors: this.#errors,
+      notes: this.#notes,
+    };
+  }
+
+  /** For people. */
+  text(): string {
+    const states = STATES.flatMap((state) => {
+      const count = this.#states.get(state) ?? 0;
+      return count === 0 ? [] : [`${count} ${state}`];
+    });
+    const missing = this.#missing === 0 ? [] : [`${this.#missing} missing`];
+    const sessions = [counted(this.#sessions, "session"), ...states, ...missing].join(", ");
+    return `${sessions}; ${counts({ errors: this.#errors, notes: this.#notes })}`;
+  }
+}
+
+/** One line as `--json` prints it. Source: docs/cli.md. */
+export function reportJson(report: VerifyReport, store: StoreName): object {
+  if (report.kind === "finding") return findingJson(report.finding, report.session);
+  if (report.kind !== "store") return report;
+  const { kind, errors, notes } = report;
+  return { kind, store: formatStoreName(store), state: errors === 0 ? "ok" : "damaged", errors, notes };
+}
+
+/** One finding as `--json` prints it. */
+export function findingJson(finding: Finding, session: string | undefined): object {
+  const { code, message, place, expected, found } = finding;
+  return {
+    kind: "finding",
+    ...(session === undefined ? {} : { session }),
+    severity: FINDING_SEVERITY[code],
+    code,
+    message,
+    place,
+    ...(expected === undefined ? {} : { expected }),
+    ...(found === undefined ? {} : { found }),
+  };
+}
+
+/** One line for people; nothing where there is nothing to say. */
+export function reportText(report: VerifyReport, store: StoreName): string | undefined {
+  const text = describe(report, store);
+  return text === undefined ? undefined : printableLine(text);
+}
+
+function describe(report: VerifyReport, store: StoreName): string | undefined {
+  switch (report.kind) {
+    case "finding":
+      return findingText(report.finding, report.session);
+    case "store":
+      return report.errors === 0 ? undefined : `damaged ${formatStoreName(store)}: ${counts(report)}`;
+    case "missing":
+      return `missing ${report.id}: there is no such session`;
+    case "session": {
+      const { id, state, events, digest } = report;
+      if (state === "ok") return `ok ${id}: ${counted(events, "event")}, sha256 ${digest}`;
+      return `${state} ${id}: ${counts(report)}; ${counted(events, "event")} can be read, sha256 ${digest}`;
+    }
+  }
+}
+
+/** One finding for people. */
+export function findingText(
+  { code, message, place, expected, found }: Finding,
+  session: string | undefined,
+): string {
+  const { sessionId = session, ...rest } = place;
+  const where = formatPlace(session === undefined ? place : rest);
+  const parts = [
+    ...(expected === undefined ? [] : [`expected ${expected}`]),
+    ...(found === undefined ? [] : [`found ${found}`]),
+  ];
+  return [
+    `${FINDING_SEVERITY[code]} ${code}`,
+    ...(sessionId === undefined ? [] : [` in ${sessionId}`]),
+    `: ${message}`,
+    parts.length === 0 ? "" : `: ${parts.join(", ")}`,
+    where === "" ? "" : ` (${where})`,
+  ].join("");
+}
+
+function counts({ errors, notes }: { readonly errors: number; readonly notes: number }): string {
+  return `${counted(errors, "error")}, ${counted(notes, "note")}`;
+}
+
+/** `1 event`, `7 events`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}

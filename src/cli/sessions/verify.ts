@@ -1,0 +1,70 @@
+import { namedStore } from "../../host/store-options.ts";
+import { type RawOptions, UsageError } from "../../host/usage.ts";
+import { openExaminer } from "../../store/open-examiner.ts";
+import { formatStoreName, type StoreName } from "../../store/store-name.ts";
+import { type VerifyProgress, type VerifyReport, verifySessions, verifyStore } from "../../store/verify.ts";
+import { EXIT } from "../exit-codes.ts";
+import { type Output, printing } from "../output.ts";
+import { printableLine } from "../printable.ts";
+import { Progress } from "../progress.ts";
+import { StopSignals } from "../stop-signals.ts";
+import { reportJson, reportText, VerifySummary } from "./verify-report.ts";
+
+export interface VerifyOptions {
+  readonly all: boolean;
+  readonly json: boolean;
+}
+
+/**
+ * `holdfast sessions verify`: checks a store and its sessions, all or those named, and tells what is wrong line by line
+ * while it goes on. Reads only.
+ */
+export function verify(
+  raw: RawOptions,
+  ids: readonly string[],
+  { all, json }: VerifyOptions,
+): Promise<number> {
+  if (all && ids.length > 0) {
+    const hint = "`holdfast sessions verify --help` says how it is used.";
+    throw new UsageError("--all and single sessions exclude each other", hint);
+  }
+  const name = namedStore(raw);
+  return printing((output) => run(name, ids, json, output));
+}
+
+async function run(name: StoreName, ids: readonly string[], json: boolean, output: Output): Promise<number> {
+  await using examiner = await openExaminer(name);
+  using progress = new Progress();
+  const summary = new VerifySummary();
+  const print = async (report: VerifyReport) => {
+    summary.add(report);
+    const text = json ? JSON.stringify(reportJson(report, name)) : reportText(report, name);
+    progress.clear();
+    if (text !== undefined) await output.write(`${text}\n`);
+    await output.flush();
+  };
+  progress.show("the store itself");
+  for await (const report of verifyStore(examiner)) await print(report);
+  // Not before: one call of SQLite may take minutes, in which nobody could listen, and a signal ends the process at once.
+  using stop = new StopSignals();
+  const onProgress = (state: VerifyProgress) => progress.show(progressText(state, summary.sessions + 1));
+  const options = { onProgress, signal: stop.signal, ...(ids.length === 0 ? {} : { ids }) };
+  for await (const report of verifySessions(examiner, options)) await print(report);
+  progress.clear();
+  if (stop.code !== undefined) {
+    process.stderr.write("holdfast: stopped before the end\n");
+    return stop.code;
+  }
+  if (summary.sessions + summary.missing === 0) {
+    const what = summary.errors === 0 ? "There is no session" : "No session can be found";
+    process.stderr.write(`${what} in ${printableLine(formatStoreName(name))}\n`);
+  }
+  await output.write(`${json ? JSON.stringify(summary.json()) : summary.text()}\n`);
+  if (summary.errors > 0) return EXIT.corrupt;
+  return summary.missing > 0 ? EXIT.notFound : EXIT.ok;
+}
+
+function progressText({ id, events, share }: VerifyProgress, number: number): string {
+  const read = `${events.toLocaleString("en")} events`;
+  return `session ${number}, ${share === undefined ? read : `${Math.floor(100 * share)}%, ${read}`}: ${id}`;
+}
