@@ -72,6 +72,15 @@ export function writeAll(system: FileSystem, file: number, bytes: Uint8Array, pa
   }
 }
 
+/** Closes a file. Where that fails it is closed all the same, and what counts in it was synced before. */
+export function closeFile(system: FileSystem, file: number): void {
+  try {
+    system.close(file);
+  } catch {
+    // Nothing hangs on it.
+  }
+}
+
 function syncFolder(path: string): void {
   // Windows has no folder handles to sync; its file systems journal names themselves.
   if (process.platform === "win32") return;

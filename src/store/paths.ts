@@ -55,8 +55,8 @@ function makeFolders(path: string, system: FileSystem): boolean {
   return true;
 }
 
-/** A folder of somebody else, in which a name was made durable by whoever could make it. */
-function syncIfAllowed(path: string, system: FileSystem): void {
+/** Syncs a folder, unless it is somebody else's: in that one a name was made durable by whoever could make it. */
+export function syncIfAllowed(path: string, system: FileSystem): void {
   try {
     system.syncFolder(path);
   } catch (error) {

@@ -187,15 +187,20 @@ export function encodingOf(root: string): Encoding | undefined {
   return undefined;
 }
 
-/** Drafts of logs that were never published. */
+/** Drafts of logs that were never published, also of those that lie in their project's folder. */
 export function draftsIn(root: string): string[] {
-  return projectsOf(root).flatMap((project) =>
-    foldersOf(entriesIfAny(join(root, project))).flatMap((folder) =>
-      entriesIfAny(join(root, project, folder))
-        .filter((entry) => roleOf(entry.name).kind === "draft" && !entry.isDirectory())
-        .map(({ name }) => join(root, project, folder, name)),
-    ),
-  );
+  return projectsOf(root).flatMap((project) => {
+    const entries = entriesIfAny(join(root, project));
+    const folders = foldersOf(entries).map((folder) => entriesIfAny(join(root, project, folder)));
+    return [entries, ...folders]
+      .flat()
+      .filter(isDraft)
+      .map(({ parentPath, name }) => join(parentPath, name));
+  });
+}
+
+function isDraft(entry: Dirent): boolean {
+  return roleOf(entry.name).kind === "draft" && !entry.isDirectory();
 }
 
 function foldersOf(entries: readonly Dirent[]): string[] {

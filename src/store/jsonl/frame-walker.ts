@@ -38,7 +38,8 @@ export type Walk =
    * a decoder makes room for before the first one.
    */
   | { readonly kind: "cut"; readonly blocksEnd: number; readonly needs: number }
-  | { readonly kind: "bad"; readonly found: string };
+  /** `reached` is how far the walk came. */
+  | { readonly kind: "bad"; readonly found: string; readonly reached: number };
 
 /** Walks over the frame that begins at `start`, as far as `bytes` go. */
 export function walkFrame(bytes: Buffer, start: number): Walk {
@@ -47,12 +48,12 @@ export function walkFrame(bytes: Buffer, start: number): Walk {
     descriptorAt <= bytes.length
       ? bytes.readUInt32LE(start) === MAGIC_NUMBER
       : FRAME_MAGIC.subarray(0, bytes.length - start).equals(bytes.subarray(start));
-  if (!hasMagic) return bad("another magic number");
+  if (!hasMagic) return bad("another magic number", descriptorAt);
   const descriptor = bytes[descriptorAt];
   if (descriptor === undefined) return cut(start);
-  if ((descriptor & ZERO_BITS) !== 0) return bad("reserved bits in the frame header");
-  if ((descriptor & DICTIONARY_MASK) !== 0) return bad("a frame that needs a dictionary");
-  if ((descriptor & CHECKSUM_FLAG) === 0) return bad("a frame without a checksum");
+  if ((descriptor & ZERO_BITS) !== 0) return bad("reserved bits in the frame header", descriptorAt);
+  if ((descriptor & DICTIONARY_MASK) !== 0) return bad("a frame that needs a dictionary", descriptorAt);
+  if ((descriptor & CHECKSUM_FLAG) === 0) return bad("a frame without a checksum", descriptorAt);
   const single = (descriptor & SINGLE_SEGMENT_FLAG) !== 0;
   const flag = descriptor >> 6;
   const sizeBytes = flag === 0 && single ? 1 : (CONTENT_SIZE_BYTES[flag] ?? 0);
@@ -63,6 +64,7 @@ export function walkFrame(bytes: Buffer, start: number): Walk {
   const window = single ? 0 : windowOf(bytes.readUInt8(descriptorAt + 1));
   const needs = single ? (stated ?? 0) : window;
   let blocks = 0;
+  let packed = 0;
   let least = 0;
   for (;;) {
     const blocksEnd = blocks === 0 ? start : at;
@@ -70,20 +72,21 @@ export function walkFrame(bytes: Buffer, start: number): Walk {
     const header = bytes.readUIntLE(at, BLOCK_HEADER_SIZE);
     const type = (header >> 1) & 0b11;
     const size = header >> 3;
-    if (type === 3) return bad("a block of a reserved type");
-    if (size > MAX_BLOCK) return bad("a block that is too large");
+    if (type === 3) return bad("a block of a reserved type", at);
+    if (size > MAX_BLOCK) return bad("a block that is too large", at);
     const next = at + BLOCK_HEADER_SIZE + (type === 1 ? 1 : size);
     if (next > bytes.length) return { kind: "cut", blocksEnd, needs };
     at = next;
     blocks += 1;
-    if (type !== 2) least += size;
+    if (type === 2) packed += 1;
+    else least += size;
     if ((header & 1) === 1) break;
   }
   const end = at + CHECKSUM_SIZE;
   if (end > bytes.length) return { kind: "cut", blocksEnd: at, needs };
-  const most = blocks * MAX_BLOCK;
+  const most = least + packed * MAX_BLOCK;
   const bound = stated ?? most;
-  if (bound > most || bound < least) return bad("a content size that is not that of the blocks");
+  if (bound > most || bound < least) return bad("a content size that is not that of the blocks", end);
   return { kind: "frame", end, bound, least, isStated: stated !== undefined, window };
 }
 
@@ -128,6 +131,6 @@ function readSize(bytes: Buffer, at: number, width: number): number {
   }
 }
 
-function bad(found: string): Walk {
-  return { kind: "bad", found };
+function bad(found: string, reached: number): Walk {
+  return { kind: "bad", found, reached };
 }

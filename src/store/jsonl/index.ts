@@ -1,7 +1,7 @@
-import { rmSync, statSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { prepareChecks } from "../../session/events.ts";
 import { type CoordinatorOptions, PersistenceCoordinator } from "../coordinator.ts";
-import { type LockHolder, StorageFailedError, StoreNotFoundError, toStorageError } from "../errors.ts";
+import type { LockHolder } from "../errors.ts";
 import { makeDirectory, resolveStorePath } from "../paths.ts";
 import type { SessionPersistence } from "../persistence.ts";
 import { readOnlyClient } from "../read-only-client.ts";
@@ -11,6 +11,7 @@ import { JsonlBackend } from "./backend.ts";
 import { draftsIn, encodingOf } from "./directory.ts";
 import { type Encoding, lockFiles } from "./layout.ts";
 import { JsonlReader } from "./reader.ts";
+import { existingRoot, isFolder } from "./root.ts";
 import { JsonlWriter } from "./writer.ts";
 
 export type { Encoding } from "./layout.ts";
@@ -62,8 +63,7 @@ export async function openJsonlReadOnly(options: {
   readonly root: string;
   readonly clock: () => number;
 }): Promise<SessionPersistence> {
-  const root = resolveStorePath(options.root);
-  if (!isFolder(root)) throw new StoreNotFoundError(root);
+  const root = existingRoot(options.root);
   await using resources = new AsyncDisposableStack();
   const reader = resources.use(new JsonlReader(root, false));
   const backend = new JsonlBackend(root, "zstd", reader, readOnlyClient(root), resources.move());
@@ -76,19 +76,4 @@ function sweep(draft: string): void {
   } catch {
     // Another user's, say: it takes space, and nothing else hangs on it.
   }
-}
-
-/** Whether a folder is there; false where nothing is. @throws StorageFailedError when it is something else */
-function isFolder(root: string): boolean {
-  let found: boolean | undefined;
-  try {
-    found = statSync(root, { throwIfNoEntry: false })?.isDirectory();
-  } catch (error) {
-    throw toStorageError(error, "The session root cannot be used", { path: root });
-  }
-  if (found !== false) return found === true;
-  throw new StorageFailedError("The path of the session root is a file", {
-    place: { path: root },
-    hint: "Name a folder: it is made when it does not exist.",
-  });
 }

@@ -32,6 +32,8 @@ export class LogFile implements Disposable, LogLocation {
   /** Bytes that count; the file may be longer. */
   readonly size: number;
   readonly revision: Revision;
+  /** When it was last written, in epoch milliseconds. */
+  readonly modifiedAt: number;
   readonly #file: number;
 
   /** @throws a system error when the file is not there; StorageFailedError when it is no regular file */
@@ -51,6 +53,7 @@ export class LogFile implements Disposable, LogLocation {
     this.identity = identityOf(stat);
     this.size = Math.min(Number(stat.size), limit);
     this.revision = revisionUpTo(stat, limit);
+    this.modifiedAt = Number(stat.mtimeMs);
   }
 
   /** The bytes from `offset` on, at most `length`; fewer at the end. */

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { SessionRecord } from "../../session/records.ts";
 import type { Revision } from "../backend.ts";
 import { AlreadyExistsError, errorCode, toStorageError } from "../errors.ts";
-import { type FileSystem, writeAll } from "../file-system.ts";
+import { closeFile, type FileSystem, writeAll } from "../file-system.ts";
 import { makeDirectory } from "../paths.ts";
 import { draftName, type Encoding, logPath } from "./layout.ts";
 import { encodeLines } from "./line-encoder.ts";
@@ -52,7 +52,7 @@ export function materialise(
     system.remove(draft);
     system.syncFolder(folder);
   } catch (error) {
-    if (file !== undefined) system.close(file);
+    if (file !== undefined) closeFile(system, file);
     const isTaken = !isPublished && errorCode(error) === "EEXIST" && existsSync(path);
     discard(isPublished ? [path, draft] : [draft], folder, system);
     if (isTaken) throw new AlreadyExistsError(id);

@@ -2,7 +2,7 @@ import { type BigIntStats, fstatSync, statSync } from "node:fs";
 import type { SessionRecord } from "../../session/records.ts";
 import type { Revision } from "../backend.ts";
 import { StorageFailedError, toStorageError } from "../errors.ts";
-import { type FileSystem, writeAll } from "../file-system.ts";
+import { closeFile, type FileSystem, writeAll } from "../file-system.ts";
 import type { Encoding } from "./layout.ts";
 import { encodeLines } from "./line-encoder.ts";
 import { type FileIdentity, identityOf, isSameFile, type LogLocation } from "./log-file.ts";
@@ -84,7 +84,7 @@ export class OpenLog implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#system.close(this.#file);
+    closeFile(this.#system, this.#file);
   }
 
   #cutBack(most: number): void {

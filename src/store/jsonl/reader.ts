@@ -54,6 +54,11 @@ export class JsonlReader implements Disposable {
     this.#limits.set(id, stat === undefined ? 0 : Number(stat.size));
   }
 
+  /** Whether a commit to the log is on its way, or could not be cut off. */
+  isHeld(id: string): boolean {
+    return this.#limits.has(id);
+  }
+
   /** What the log holds now is durable; the newest unit begins where the log was held. */
   release(
     id: string,
@@ -71,8 +76,10 @@ export class JsonlReader implements Disposable {
 
   /** The commit failed. Where the log could not be cut back to what is durable, readers still see no more than that. */
   releaseFailed(id: string): void {
-    const size = Number(this.#statIfAny(id)?.size ?? 0);
-    if (size <= (this.#limits.get(id) ?? 0)) this.#limits.delete(id);
+    const limit = this.#limits.get(id) ?? 0;
+    // A new log is not looked for while it is held.
+    this.#limits.delete(id);
+    if (Number(this.#statIfAny(id)?.size ?? 0) > limit) this.#limits.set(id, limit);
   }
 
   /** Forgets what is known of a log that was cut or deleted. */

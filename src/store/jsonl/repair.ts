@@ -1,8 +1,8 @@
-import { closeSync, existsSync, fstatSync, openSync, readSync, rmSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Repair, Revision } from "../backend.ts";
 import { SequenceConflictError, StorageFailedError, toStorageError } from "../errors.ts";
-import { type FileSystem, writeAll } from "../file-system.ts";
+import { closeFile, type FileSystem, writeAll } from "../file-system.ts";
 import { QUARANTINE_INFIX } from "./layout.ts";
 import type { LogLocation } from "./log-file.ts";
 import { OpenLog, openForAppend } from "./open-log.ts";
@@ -39,9 +39,9 @@ export function repairTail(
     try {
       if (fstatSync(file).size !== tail.size) putBack(file, tail.offset, bytes, path, quarantine, system);
       // The log is as it was: nothing needs the copy.
-      if (quarantine !== undefined) system.remove(quarantine);
+      if (quarantine !== undefined) discard(quarantine, system);
     } finally {
-      system.close(file);
+      closeFile(system, file);
     }
     throw toStorageError(error, "The torn tail could not be repaired", { path, offset: tail.offset });
   }
@@ -75,14 +75,22 @@ function setAside(path: string, offset: number, bytes: Buffer, system: FileSyste
       writeAll(system, file, bytes, quarantine);
       system.fsync(file);
     } finally {
-      system.close(file);
+      closeFile(system, file);
     }
     system.syncFolder(dirname(path));
     return quarantine;
   } catch (error) {
-    // Half a copy would look like one.
-    rmSync(quarantine, { force: true });
+    discard(quarantine, system);
     throw toStorageError(error, "The torn tail could not be set aside", { path: quarantine });
+  }
+}
+
+/** Half a copy would look like one. */
+function discard(quarantine: string, system: FileSystem): void {
+  try {
+    system.remove(quarantine);
+  } catch {
+    // It was never made, or what went wrong before counts.
   }
 }
 

@@ -6,6 +6,8 @@ import type { Break } from "./units.ts";
 
 /** Zeros in a row that no writer's block ends with: what a power cut leaves where bytes never reached the disk. */
 const ZERO_RUN = 8;
+/** Zeros in a row that no writer's blocks hold: a part of the frame that never reached the disk. */
+const HOLE = Buffer.alloc(64);
 /** As much as the largest commit of this program, about: the lines in the first part of a longer one. */
 const MAX_SALVAGE = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
@@ -13,14 +15,15 @@ const NEWLINE = 0x0a;
 const PIECE = 512;
 
 /** The whole lines that the beginning of a frame yields which the end of the file cuts off. */
-export function salvageLines(
-  file: LogFile,
-  { offset, blocksEnd }: Break,
-  next: number,
-  place: Place,
-): DecodedLines {
+export function salvageContent(file: LogFile, { offset, blocksEnd }: Omit<Break, "kind">): Buffer {
+  if (blocksEnd <= offset) return Buffer.alloc(0);
   const content = unfold(readBlocks(file, offset, blocksEnd));
-  const whole = content.subarray(0, content.lastIndexOf(NEWLINE) + 1);
+  return content.subarray(0, content.lastIndexOf(NEWLINE) + 1);
+}
+
+/** The records in these lines that follow each other from the seq `next` on. */
+export function salvageLines(file: LogFile, found: Break, next: number, place: Place): DecodedLines {
+  const whole = salvageContent(file, found);
   const { records, next: after } = decodeLines(whole, next, place, file.encoding);
   // A line that does not decode ends what can be trusted; there is no checksum to go by.
   return { records, next: after };
@@ -32,7 +35,8 @@ function readBlocks(file: LogFile, offset: number, end: number): Buffer {
   const rest = file.read(end, file.size - end);
   const zeros = trailingZeros(rest);
   const isZeroed = zeros >= ZERO_RUN || (zeros === rest.length && zeros + trailingZeros(bytes) >= ZERO_RUN);
-  return isZeroed ? bytes.subarray(0, 0) : bytes;
+  // Without a checksum nothing tells whether what unfolds from there is what was written.
+  return isZeroed || bytes.includes(HOLE) ? bytes.subarray(0, 0) : bytes;
 }
 
 function trailingZeros(bytes: Buffer): number {

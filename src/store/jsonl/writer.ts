@@ -18,6 +18,7 @@ import type { LogLocation } from "./log-file.ts";
 import { materialise, removeEmptyFolders } from "./materialise.ts";
 import { OpenLog, openForAppend } from "./open-log.ts";
 import { repairTail } from "./repair.ts";
+import { settleLog } from "./settle.ts";
 import { parseTornTail } from "./torn-tail.ts";
 
 /** Logs that are kept open between appends. */
@@ -29,6 +30,10 @@ export class JsonlWriter implements BackendWriter {
   readonly #encoding: Encoding;
   readonly #system: FileSystem;
   readonly #logs = new Map<string, OpenLog>();
+  /** Sessions of which nothing hangs on a process that was killed. */
+  readonly #settled = new Set<string>();
+  /** Logs of failed attempts to make a session that could not be taken back. */
+  readonly #unwanted = new Map<string, FoundLog>();
   #closed = false;
 
   /** @param encoding of logs that are made; a log that is there keeps its own */
@@ -87,6 +92,12 @@ export class JsonlWriter implements BackendWriter {
     return true;
   }
 
+  settle(id: string): void {
+    this.#assertOpen();
+    const log = findLog(this.#root, id);
+    if (log !== undefined) this.#settle(id, log.path);
+  }
+
   checkWritable(): void {
     this.#assertOpen();
     try {
@@ -115,12 +126,30 @@ export class JsonlWriter implements BackendWriter {
   }
 
   #create(id: string, headerText: string, expectedSeq: number, records: AppendBatch["records"]): Revision {
+    this.#takeBack(id);
     if (findLog(this.#root, id) !== undefined) throw new AlreadyExistsError(id);
     if (expectedSeq !== 0) throw new SequenceConflictError(id, expectedSeq, 0);
     const made = { id, headerText, encoding: this.#encoding, records };
-    const { log, revision } = materialise(this.#root, made, this.#system);
-    this.#keep(id, log);
-    return revision;
+    try {
+      const { log, revision } = materialise(this.#root, made, this.#system);
+      this.#settled.add(id);
+      this.#keep(id, log);
+      return revision;
+    } catch (error) {
+      // It was published, then something failed, and it could not be taken back.
+      const left = error instanceof AlreadyExistsError ? undefined : tryFind(this.#root, id);
+      if (left !== undefined) this.#unwanted.set(id, left);
+      throw error;
+    }
+  }
+
+  /** Removes what a failed attempt to make the session left. Nobody was told of it. */
+  #takeBack(id: string): void {
+    const left = this.#unwanted.get(id);
+    if (left === undefined) return;
+    const found = tryFind(this.#root, id);
+    if (found?.path === left.path && found.ino === left.ino) this.#system.remove(left.path);
+    this.#unwanted.delete(id);
   }
 
   /** The log of a session, open for appending and as it was left. */
@@ -141,7 +170,14 @@ export class JsonlWriter implements BackendWriter {
   #locate(id: string): LogLocation {
     const log = findLog(this.#root, id);
     if (log === undefined) throw new NotFoundError(id, this.#root);
+    this.#settle(id, log.path);
     return log;
+  }
+
+  #settle(id: string, path: string): void {
+    if (this.#settled.has(id)) return;
+    settleLog(path, this.#root, this.#system);
+    this.#settled.add(id);
   }
 
   #keep(id: string, log: OpenLog): void {
@@ -160,6 +196,20 @@ export class JsonlWriter implements BackendWriter {
 
   #assertOpen(): void {
     if (this.#closed) throw new ClosedError();
+  }
+}
+
+interface FoundLog {
+  readonly path: string;
+  readonly ino: number;
+}
+
+function tryFind(root: string, id: string): FoundLog | undefined {
+  try {
+    const path = findLog(root, id)?.path;
+    return path === undefined ? undefined : { path, ino: statSync(path).ino };
+  } catch {
+    return undefined; // what went wrong before counts
   }
 }
 

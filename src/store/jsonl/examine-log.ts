@@ -1,0 +1,295 @@
+import type { Place } from "../../session/errors.ts";
+import type { DecodedRecord } from "../../session/records.ts";
+import { errorCode, HoldfastError, toStorageError } from "../errors.ts";
+import type { Examined, ExaminedRecords } from "../examiner.ts";
+import type { Finding } from "../finding.ts";
+import { BadLines } from "./bad-lines.ts";
+import type { Body } from "./beginning.ts";
+import { breathe, STRETCH } from "./breathe.ts";
+import { checkLines, tryRecords } from "./check-lines.ts";
+import { isWholeRecord } from "./line-decoder.ts";
+import { LogFile, type LogLocation } from "./log-file.ts";
+import { type BadStretch, type LinePlace, linePlaces, type SoundStretch, stretchesOf } from "./resync.ts";
+import { salvageContent } from "./salvage.ts";
+import { isTornTail } from "./tail.ts";
+import { unitsOf } from "./units.ts";
+
+/* All that can be read of one log, past its damage. */
+
+/** How it is found out whether a torn end is being written right now. */
+export interface Patience {
+  readonly now: () => number;
+  readonly wait: (ms: number) => Promise<void>;
+}
+
+export const PATIENCE: Patience = { now: Date.now, wait: Bun.sleep };
+/** How often a torn end is looked at again, and the pause before each look in milliseconds. */
+const LOOKS = 2;
+const PAUSE = 100;
+/** A log that nobody wrote to for this long is not being written, in milliseconds. */
+const QUIET = 10_000;
+const NOTHING = Buffer.alloc(0);
+
+/** What the log ends with where its end was never fully written. */
+interface Tail {
+  readonly kind: "tail";
+  readonly offset: number;
+  readonly row: number;
+  /** Records that its beginning still yields. */
+  readonly salvaged: readonly ExaminedRecords[];
+  readonly finding: Finding;
+}
+
+/** Everything behind the header of a log. Never throws. */
+export async function* examineBody(
+  location: LogLocation,
+  sessionId: string,
+  body: Body,
+  patience = PATIENCE,
+): AsyncGenerator<Examined> {
+  let start = body;
+  let breather = STRETCH;
+  try {
+    for (let look = 0; ; look += 1) {
+      using file = new LogFile(location);
+      let tail: Tail | undefined;
+      for (const step of new LogExamination(file, sessionId).steps(start)) {
+        if (step.kind === "tail") {
+          tail = step;
+          break;
+        }
+        yield step;
+        breather -= step.kind === "records" ? step.bytes : 0;
+        if (breather > 0) continue;
+        breather = STRETCH;
+        await breathe();
+      }
+      if (tail === undefined) return;
+      // It is growing still: nothing is wrong with it.
+      if (look === LOOKS) return;
+      if (await isSettled(file, patience)) {
+        yield* tail.salvaged;
+        yield { kind: "damage", finding: tail.finding };
+        return;
+      }
+      start = { offset: tail.offset, row: tail.row, lead: NOTHING };
+    }
+  } catch (error) {
+    yield { kind: "damage", finding: unreadable(error, { path: location.path, sessionId }) };
+  }
+}
+
+/** Of a log of another version. */
+export async function* noItems(): AsyncGenerator<Examined> {}
+
+/** What kept a log from being read, as a finding. Throws what is no matter of the storage. */
+export function unreadable(error: unknown, place: Place): Finding {
+  if (!(error instanceof HoldfastError) && errorCode(error) === undefined) throw error;
+  const typed = toStorageError(error, "The log could not be read", place);
+  return { code: "unreadable", message: typed.message, place: { ...place, ...typed.place } };
+}
+
+/** Whether the log stays as it is. */
+export async function isSettled(file: LogFile, { now, wait }: Patience): Promise<boolean> {
+  if (Math.abs(now() - file.modifiedAt) > QUIET) return true;
+  await wait(PAUSE);
+  using again = new LogFile(file);
+  return again.revision === file.revision;
+}
+
+type Step = (ExaminedRecords & { readonly bytes: number }) | Exclude<Examined, ExaminedRecords> | Tail;
+
+class LogExamination {
+  readonly #file: LogFile;
+  readonly #sessionId: string;
+  readonly #isFramed: boolean;
+  readonly #badLines: BadLines;
+  /** Number of the plain line that comes next. */
+  #line = 1;
+  /** Seq after the record that was read last. */
+  #next = 0;
+
+  constructor(file: LogFile, sessionId: string) {
+    this.#file = file;
+    this.#sessionId = sessionId;
+    this.#isFramed = file.encoding === "zstd";
+    this.#badLines = new BadLines();
+  }
+
+  /** Everything from `body` on. A tail is the last step. */
+  *steps({ offset, row, lead }: Body): Generator<Step> {
+    this.#line = row;
+    if (lead.length > 0) {
+      yield* this.#lines({ kind: "unit", offset: 0, end: offset, content: lead, frames: 1, row: 1 });
+    }
+    for (const stretch of stretchesOf(this.#file, { offset, row })) {
+      if (stretch.kind === "unit") yield* this.#unit(stretch);
+      else if (stretch.isTorn) return yield* this.#end(stretch);
+      else {
+        yield* this.#badLines.flush();
+        yield { kind: "damage", finding: this.#damaged(stretch) };
+        this.#line += 1;
+      }
+    }
+    yield* this.#end(undefined);
+  }
+
+  *#unit(unit: SoundStretch): Generator<Step> {
+    const records = tryRecords(unit.content);
+    if (records === undefined) {
+      yield* this.#oneByOne(unit);
+      return;
+    }
+    yield* this.#badLines.flush();
+    yield this.#records(unit, records);
+    this.#line += records.length;
+  }
+
+  /** Frame by frame, so that each line's place is known. */
+  *#oneByOne(unit: SoundStretch): Generator<Step> {
+    if (unit.frames === 1) {
+      yield* this.#lines(unit);
+      return;
+    }
+    let { row } = unit;
+    for (const frame of unitsOf(this.#file, unit.offset, false)) {
+      if (frame.kind !== "unit" || frame.offset >= unit.end) return;
+      yield* this.#lines(row === undefined ? frame : { ...frame, row });
+      if (row !== undefined) row += 1;
+    }
+  }
+
+  /** Line by line. */
+  *#lines(unit: SoundStretch): Generator<Step> {
+    let records: DecodedRecord[] = [];
+    let places: Place[] = [];
+    let index = 0;
+    for (const { start, end, count, record, fault } of checkLines(unit.content)) {
+      const place = this.#isFramed
+        ? this.#place(unit.offset, unit.row)
+        : this.#place(unit.offset + start, this.#line);
+      this.#line += count;
+      index += count;
+      if (record !== undefined) {
+        yield* this.#badLines.flush();
+        records.push(record);
+        places.push(place);
+        this.#next = record.record.seq + record.record.count;
+        continue;
+      }
+      if (records.length > 0) yield this.#known(records, places);
+      records = [];
+      places = [];
+      if (fault === undefined) continue;
+      const { code, what, expected, found, place: more } = fault;
+      const message = this.#isFramed ? `${what}, in line ${index - count + 1} of its frame` : what;
+      const isWhole = () => isWholeRecord(unit.content.subarray(start, end), this.#next);
+      this.#badLines.add({ code, message, expected, found, place: { ...place, ...more } }, isWhole);
+    }
+    if (unit.content.length === 0) {
+      const message = "A frame holds nothing";
+      this.#badLines.add(
+        { code: "malformed", message, place: this.#place(unit.offset, unit.row) },
+        () => false,
+      );
+    }
+    if (records.length > 0) yield this.#known(records, places);
+    // What a checksum confirms is no torn tail. Of plain lines that is only known at the end.
+    if (this.#isFramed) yield* this.#badLines.flush();
+  }
+
+  /** The end of the log: whether it is torn, and from where on. */
+  *#end(stretch: BadStretch | undefined): Generator<Step> {
+    const first = this.#badLines.first;
+    if (first !== undefined) {
+      const { offset = 0, row = 0 } = first.finding.place;
+      if (!first.isWhole && isTornTail(this.#file, offset)) {
+        yield this.#tail(offset, row, first.finding.message, []);
+        return;
+      }
+      yield* this.#badLines.flush();
+    }
+    if (stretch === undefined) return;
+    const { offset, row = this.#line, found } = stretch;
+    yield this.#tail(offset, row, found, this.#salvaged(stretch, row));
+  }
+
+  #salvaged(stretch: BadStretch, row: number): ExaminedRecords[] {
+    const records: DecodedRecord[] = [];
+    // A line that does not decode ends what can be trusted; there is no checksum to go by.
+    for (const { record } of checkLines(salvageContent(this.#file, stretch))) {
+      if (record === undefined) break;
+      records.push(record);
+    }
+    const place = this.#place(stretch.offset, row);
+    return records.length === 0
+      ? []
+      : [
+          this.#known(
+            records,
+            records.map(() => place),
+          ),
+        ];
+  }
+
+  #tail(offset: number, row: number, found: string, salvaged: readonly ExaminedRecords[]): Tail {
+    const finding: Finding = {
+      code: "torn-tail",
+      message: "The end of the log was never fully written",
+      expected: this.#isFramed ? "a whole frame with a matching checksum" : "a whole line that is a record",
+      found: `${found}, in the last ${this.#file.size - offset} bytes`,
+      place: this.#place(offset, row),
+    };
+    return { kind: "tail", offset, row, salvaged, finding };
+  }
+
+  #damaged({ offset, end, row = this.#line, found }: BadStretch): Finding {
+    return {
+      code: "damaged",
+      message: this.#isFramed ? "A frame of the log is damaged" : "A line of the log cannot be read",
+      expected: this.#isFramed ? "a whole frame with a matching checksum" : "a line of at most 64 MiB",
+      found: `${found}, in ${end - offset} bytes`,
+      place: this.#place(offset, row),
+    };
+  }
+
+  #place(offset: number, row: number | undefined): Place {
+    const place = { path: this.#file.path, sessionId: this.#sessionId, offset };
+    return row === undefined ? place : { ...place, row };
+  }
+
+  /** Records of which the places are known. */
+  #known(records: readonly DecodedRecord[], places: readonly Place[]): ExaminedRecords & { bytes: number } {
+    const placeOf = (k: number) => withSeq(places[k] ?? {}, records[k]);
+    return { kind: "records", records, placeOf, bytes: 0 };
+  }
+
+  /** Records that are all the lines of a unit. Where they lie is worked out when somebody asks. */
+  #records(unit: SoundStretch, records: readonly DecodedRecord[]): ExaminedRecords & { bytes: number } {
+    const last = records.at(-1)?.record;
+    if (last !== undefined) this.#next = last.seq + last.count;
+    const { path, encoding } = this.#file;
+    const line = this.#line;
+    let places: readonly LinePlace[] | undefined;
+    const placeOf = (k: number): Place => {
+      places ??= tryPlaces({ path, encoding }, unit);
+      const { offset = unit.offset, row = this.#isFramed ? unit.row : line + k } = places[k] ?? {};
+      return withSeq(this.#place(offset, row), records[k]);
+    };
+    return { kind: "records", records, placeOf, bytes: unit.end - unit.offset };
+  }
+}
+
+function withSeq(place: Place, decoded: DecodedRecord | undefined): Place {
+  return decoded === undefined ? place : { ...place, seq: decoded.record.seq };
+}
+
+/** Nothing where the log went away meanwhile. */
+function tryPlaces(location: LogLocation, unit: SoundStretch): readonly LinePlace[] {
+  try {
+    using file = new LogFile(location, unit.end);
+    return linePlaces(file, unit);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,232 @@
+import { rmSync } from "node:fs";
+import { StorageFailedError, toStorageError } from "../errors.ts";
+import { type FileSystem, SYSTEM } from "../file-system.ts";
+import { type Finding, isError } from "../finding.ts";
+import type { RepairOptions, RepairPlan, RepairStep, SessionRepair, StoreRepairer } from "../repairer.ts";
+import { acquireWriterLock, type WriterLock } from "../writer-lock.ts";
+import type { Body } from "./beginning.ts";
+import { breathe, STRETCH } from "./breathe.ts";
+import { findCut } from "./cut.ts";
+import { draftsIn, type LogEntry } from "./directory.ts";
+import { beginEntry, type EntryBeginning, suspectEntries } from "./examine.ts";
+import { isSettled, PATIENCE, type Patience, unreadable } from "./examine-log.ts";
+import { decodeId, INDEX_SUFFIX, lockFiles } from "./layout.ts";
+import { LogFile } from "./log-file.ts";
+import { remakeHeader } from "./remake-header.ts";
+import { type RestPiece, restOf } from "./rest.ts";
+import { type Rewrite, repairNames, rewriteLog } from "./rewrite.ts";
+import { existingRoot } from "./root.ts";
+
+/** How often a torn end that may be growing still is looked at. */
+const LOOKS = 3;
+
+/** A root opened for repair, with its lock. @throws StoreNotFoundError, LockedError, StorageFailedError */
+export async function repairJsonl(path: string, system: FileSystem = SYSTEM): Promise<StoreRepairer> {
+  const root = existingRoot(path);
+  const lock = acquireWriterLock(root, undefined, lockFiles(root));
+  // What a repair left that was killed, too.
+  for (const draft of draftsIn(root)) sweep(draft);
+  return new JsonlRepairer(root, lock, system);
+}
+
+/** What a repair would do, without the lock. Reads only. @throws StoreNotFoundError, StorageFailedError */
+export async function planJsonlRepair(path: string, options: RepairOptions = {}): Promise<RepairPlan> {
+  const { steps, helpless } = await planRepairs(existingRoot(path), options, PATIENCE);
+  return { steps: [...steps.keys()], helpless };
+}
+
+class JsonlRepairer implements StoreRepairer {
+  readonly #root: string;
+  readonly #lock: WriterLock;
+  readonly #system: FileSystem;
+  #planned: ReadonlyMap<RepairStep, PlannedRewrite> = new Map();
+
+  constructor(root: string, lock: WriterLock, system: FileSystem) {
+    this.#root = root;
+    this.#lock = lock;
+    this.#system = system;
+  }
+
+  async plan(options: RepairOptions = {}): Promise<RepairPlan> {
+    const { steps, helpless } = await planRepairs(this.#root, options);
+    this.#planned = new Map([...this.#planned, ...steps]);
+    return { steps: [...steps.keys()], helpless };
+  }
+
+  async carryOut(step: RepairStep, { onProgress }: Pick<RepairOptions, "onProgress"> = {}): Promise<void> {
+    const planned = this.#planned.get(step);
+    if (planned === undefined || step.kind !== "session") throw new TypeError("a step of another plan");
+    const { entry, revision, rewrite } = planned;
+    const place = { path: entry.path, sessionId: step.id };
+    using file = open(entry, place);
+    if (file.revision !== revision) {
+      throw new StorageFailedError("The log changed after its repair was planned", {
+        place,
+        hint: "Another program writes to it. Stop that one, and repair the session again.",
+      });
+    }
+    await rewriteLog(file, step.id, rewrite, this.#system, onProgress);
+    sweep(entry.path + INDEX_SUFFIX);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#lock[Symbol.dispose]();
+  }
+}
+
+interface PlannedRewrite {
+  readonly entry: LogEntry;
+  readonly revision: string;
+  readonly rewrite: Rewrite;
+}
+
+interface Plans {
+  readonly steps: Map<SessionRepair, PlannedRewrite>;
+  readonly helpless: Finding[];
+}
+
+/** @param patience where somebody else may be writing */
+async function planRepairs(
+  root: string,
+  { ids, onProgress }: RepairOptions,
+  patience?: Patience,
+): Promise<Plans> {
+  const steps = new Map<SessionRepair, PlannedRewrite>();
+  const helpless: Finding[] = [];
+  const entries = [...suspectEntries(root, ids)];
+  for (const [index, { entry, isSuspect }] of entries.entries()) {
+    const begun = beginEntry(root, entry, isSuspect);
+    const errors = begun.findings.filter(isError);
+    const isHelpless = errors.some(({ code }) => code !== "header-damaged");
+    // Without a header only the name of the folder tells whose log this is.
+    const isNameless = errors.length > 0 && decodeId(entry.encodedId) === undefined;
+    if (isHelpless || isNameless || begun.body === undefined) helpless.push(...errors);
+    else {
+      const share = (part: number) => onProgress?.((index + part) / entries.length);
+      const planned = await planLog(root, entry, begun, begun.body, share, patience);
+      if (planned.kind === "helpless") helpless.push(planned.finding);
+      else helpless.push(...planned.lasting);
+      if (planned.kind === "step") steps.set(planned.step, planned.rewrite);
+    }
+    onProgress?.((index + 1) / entries.length);
+  }
+  return { steps, helpless };
+}
+
+type PlannedLog =
+  | { readonly kind: "sound"; readonly lasting: readonly Finding[] }
+  | { readonly kind: "helpless"; readonly finding: Finding }
+  | {
+      readonly kind: "step";
+      readonly lasting: readonly Finding[];
+      readonly step: SessionRepair;
+      readonly rewrite: PlannedRewrite;
+    };
+
+async function planLog(
+  root: string,
+  entry: LogEntry,
+  begun: EntryBeginning,
+  body: Body,
+  onProgress: (share: number) => void,
+  patience: Patience | undefined,
+): Promise<PlannedLog> {
+  try {
+    for (let look = 1; ; look += 1) {
+      using file = new LogFile(entry);
+      const planned = await planFile(file, root, entry, begun, body, onProgress);
+      if (planned.kind !== "step" || planned.step.reason.code !== "torn-tail") return planned;
+      if (patience === undefined || look === LOOKS || (await isSettled(file, patience))) return planned;
+    }
+  } catch (error) {
+    return { kind: "helpless", finding: unreadable(error, { path: entry.path, sessionId: begun.id }) };
+  }
+}
+
+async function planFile(
+  file: LogFile,
+  root: string,
+  entry: LogEntry,
+  begun: EntryBeginning,
+  body: Body,
+  onProgress: (share: number) => void,
+): Promise<PlannedLog> {
+  const { id, findings, headerText } = begun;
+  const isMade = begun.header === undefined;
+  const found = await findCut(file, id, body, (offset) => onProgress(offset / file.size));
+  const reason = findings.find(({ code }) => code === "header-damaged") ?? found.reason;
+  if (reason === undefined) return { kind: "sound", lasting: found.lasting };
+  const cut = { ...found, reason };
+  const isWritten = isMade || body.lead.length > 0;
+  const headerPieces = isMade ? piecesOfHeader(file, body) : [];
+  const source = {
+    root,
+    id,
+    project: entry.key[0],
+    ...(cut.firstTime === undefined ? {} : { firstTime: cut.firstTime }),
+  };
+  const written = isMade ? remakeHeader(file, begun, source) : headerText;
+  const rewrite: Rewrite = {
+    cut,
+    from: isWritten ? body.offset : 0,
+    headerPieces,
+    ...(isWritten && written !== undefined ? { headerText: written } : {}),
+  };
+  const step: SessionRepair = {
+    kind: "session",
+    id,
+    location: entry.path,
+    reason,
+    keptEvents: cut.events,
+    cut: { ...(await countCut(file, rewrite)), rows: 0 },
+    closers: cut.closers.reduce((sum, { count }) => sum + count, 0),
+    header: isMade ? "made" : "kept",
+    ...repairNames(entry.path),
+  };
+  return { kind: "step", lasting: cut.lasting, step, rewrite: { entry, revision: file.revision, rewrite } };
+}
+
+/** What is left of a damaged header. */
+function piecesOfHeader(file: LogFile, body: Body): RestPiece[] {
+  using head = new LogFile(file, body.offset);
+  const pieces = [...restOf(head, { offset: 0, row: 1, skip: 0 })];
+  // The other lines of its frame are records.
+  return body.lead.length > 0 ? pieces.slice(0, 1) : pieces;
+}
+
+async function countCut(
+  file: LogFile,
+  { cut, headerPieces }: Rewrite,
+): Promise<{ readonly bytes: number; readonly events: number }> {
+  const count = { bytes: 0, events: 0 };
+  const add = (piece: RestPiece) => {
+    if (piece.kind === "bytes") count.bytes += piece.end - piece.offset;
+    else if (piece.isNew) count.bytes += piece.length;
+    if (piece.kind === "line") count.events += piece.record?.record.count ?? 0;
+  };
+  headerPieces.forEach(add);
+  let breather = cut.rest.offset + STRETCH;
+  for (const piece of restOf(file, cut.rest)) {
+    add(piece);
+    if (piece.offset < breather) continue;
+    breather = piece.offset + STRETCH;
+    await breathe();
+  }
+  return count;
+}
+
+function open(entry: LogEntry, place: { readonly path: string }): LogFile {
+  try {
+    return new LogFile(entry);
+  } catch (error) {
+    throw toStorageError(error, "The log could not be opened", place);
+  }
+}
+
+function sweep(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // Another user's, say: it takes space, and nothing else hangs on it.
+  }
+}
