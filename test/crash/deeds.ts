@@ -1,0 +1,13 @@
+import type { InvocationPlan } from "./plan.ts";
+
+/** What the harness did, as far as the log must agree with it. Answers of the model count from 0 in an invocation. */
+export interface Deeds {
+  /** The invocation that sent this input, if one did. */
+  invocationOf(input: string): InvocationPlan | undefined;
+  /** Model that the Host asks which the invocation was sent to. */
+  modelFor(id: string): string;
+  /** Items that the model sent of an answer; nothing when it was not asked for it. */
+  sentItems(id: string, answer: number): number | undefined;
+  /** Whether a Turn may end as aborted: its client stopped it, or a shutdown. */
+  mayAbort(id: string, kind: "user" | "disposed"): boolean;
+}

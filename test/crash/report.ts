@@ -1,0 +1,63 @@
+import type { StoreKind } from "../fixtures/host-lab.ts";
+
+export interface Failure {
+  readonly run: number;
+  readonly point: string;
+  readonly reason: string;
+  /** The store as it was left. */
+  readonly folder: string;
+}
+
+/** Figures of the runs on one kind of store. */
+export class Report {
+  readonly kind: StoreKind;
+  readonly seed: number;
+  readonly failures: Failure[] = [];
+  runs = 0;
+  stores = 0;
+  turns = 0;
+  /** Events that were seen before a kill and looked for after it, and how often such a look was taken at one. */
+  events = 0;
+  compared = 0;
+  recoveries = 0;
+  tornTails = 0;
+  seconds = 0;
+  readonly #points = new Map<string, { hit: number; missed: number }>();
+
+  constructor(kind: StoreKind, seed: number) {
+    this.kind = kind;
+    this.seed = seed;
+  }
+
+  /** @param name where the Host was to be ended. @param hit whether it was, and not only after its last answer */
+  count(name: string, hit: boolean): void {
+    const counts = this.#points.get(name) ?? { hit: 0, missed: 0 };
+    if (hit) counts.hit += 1;
+    else counts.missed += 1;
+    this.#points.set(name, counts);
+  }
+
+  text(): string {
+    const { kind, seed, runs, stores, turns, events, compared, recoveries, tornTails, seconds } = this;
+    const points = [...this.#points].sort(([a], [b]) => (a < b ? -1 : 1));
+    const rate = seconds === 0 ? 0 : Math.round((seconds / runs) * 1000);
+    return [
+      `${kind}, seed ${seed}: ${runs} runs on ${stores} stores in ${seconds.toFixed(1)} s (${rate} ms a run)`,
+      ...points.map(
+        ([point, { hit, missed }]) =>
+          `  ${String(hit).padStart(4)} ended at: ${point}${missed === 0 ? "" : ` (${missed} more had their last answer before it)`}`,
+      ),
+      `  ${turns} Turns, ${events} acknowledged events compared ${compared} times, ${recoveries} Turns closed by recovery, ${tornTails} torn tails`,
+      `  ${this.failures.length} failures`,
+      "",
+    ].join("\n");
+  }
+}
+
+/** What somebody needs who looks into a failure. */
+export function failureText(kind: StoreKind, seed: number, { run, point, reason, folder }: Failure): string {
+  return (
+    `FAILED: ${kind}, seed ${seed}, run ${run}, killed at: ${point}\n  ${reason}\n` +
+    `  store: ${folder}\n  again: bun run crash --backend ${kind} --seed ${seed} --run ${run}\n`
+  );
+}
