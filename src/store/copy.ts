@@ -16,7 +16,7 @@ export interface CopyOptions extends Cancellable {
 }
 
 /** What a whole log says about itself. */
-interface Measure {
+export interface Measure {
   readonly events: number;
   readonly digest: string;
   /** Digest of the first events, as many as were asked for; absent when there are fewer. */
@@ -95,7 +95,8 @@ async function copy(
   return { id, state: "copied", events, written: events - have, digest, torn };
 }
 
-async function streamIfAny(
+/** The stored session of this id; nothing where there is none. */
+export async function streamIfAny(
   store: SessionPersistence,
   id: string,
   options: Cancellable,
@@ -109,7 +110,7 @@ async function streamIfAny(
 }
 
 /** Reads a log to its end. @throws CorruptError */
-async function measure(stream: SessionStream, prefixLength = 0): Promise<Measure> {
+export async function measure(stream: SessionStream, prefixLength = 0): Promise<Measure> {
   const digest = new LogDigest();
   let prefix = prefixLength === 0 ? digest.hex() : undefined;
   for await (const page of stream.pages) {
@@ -135,8 +136,8 @@ async function measure(stream: SessionStream, prefixLength = 0): Promise<Measure
  * The records that hold the events from `from` to `to`, in batches. The source may have gone on since it was measured;
  * what came later is left to the next copy.
  */
-async function* batches(
-  pages: AsyncIterable<readonly DecodedRecord[]>,
+export async function* batches(
+  pages: AsyncIterable<ReadonlyArray<Pick<DecodedRecord, "record">>>,
   from: number,
   to: number,
 ): AsyncGenerator<SessionRecord[]> {
@@ -171,11 +172,12 @@ function restOf(record: SessionRecord, from: number): SessionRecord[] {
 }
 
 /** Lets signals and timers in: reading a page may need nothing that takes time. */
-function breathe(): Promise<void> {
+export function breathe(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-function endOf(batch: readonly SessionRecord[]): number {
+/** Seq after a batch. */
+export function endOf(batch: readonly SessionRecord[]): number {
   const last = batch.at(-1);
   return last === undefined ? 0 : last.seq + last.count;
 }

@@ -5,7 +5,9 @@ import { parseConfig } from "../../src/host/config.ts";
 import { MAX_BODY } from "../../src/routes/app.ts";
 import { PROBLEM_KINDS } from "../../src/routes/problem.ts";
 import { STORE_ERROR_TABLE } from "../../src/store/errors.ts";
-import { codeIn, readDocument, type Table, tableWith } from "./markdown.ts";
+import { FINDING_SEVERITY } from "../../src/store/finding.ts";
+import { HEALTH_LEVELS } from "../../src/store/health/findings.ts";
+import { codeIn, type Document, readDocument, type Table, tableWith } from "./markdown.ts";
 import { type HelpOption, optionsOf } from "./program-help.ts";
 import { Scenario } from "./scenario.ts";
 
@@ -14,11 +16,15 @@ import { Scenario } from "./scenario.ts";
 const cli = readDocument("docs/cli.md");
 const http = readDocument("docs/http.md");
 
-/** The table of flags below the heading of a command. */
-function flagTable(command: string): Table {
-  const [, section = ""] =
+/** What stands below the heading of a command. */
+function sectionOf(command: string): Document {
+  const [, prose = ""] =
     new RegExp(`^## holdfast ${command}$([\\s\\S]*?)(?=^## )`, "m").exec(cli.prose) ?? [];
-  return tableWith({ ...cli, prose: section }, "flag", "variable", "default");
+  return { ...cli, prose };
+}
+
+function flagTable(command: string): Table {
+  return tableWith(sectionOf(command), "flag", "variable", "default");
 }
 
 function optionIn([flag, variable, fallback]: readonly string[]): HelpOption {
@@ -32,7 +38,17 @@ function optionIn([flag, variable, fallback]: readonly string[]): HelpOption {
 }
 
 describe.skipIf(process.platform === "win32")("flags", () => {
-  for (const command of ["serve", "invoke", "sessions list", "sessions show", "sessions copy"]) {
+  for (const command of [
+    "serve",
+    "invoke",
+    "sessions list",
+    "sessions show",
+    "sessions copy",
+    "sessions verify",
+    "sessions repair",
+    "sessions salvage",
+    "doctor",
+  ]) {
     test(`of ${command}`, () => {
       const options = optionsOf(command);
       expect(options.length).toBeGreaterThan(2);
@@ -73,6 +89,18 @@ describe("exit codes", () => {
     for (const [code, { exit }] of Object.entries(STORE_ERROR_TABLE))
       expect(named.get(code), code).toBe(exit);
   });
+});
+
+test("what doctor finds is what is said, with its level", () => {
+  const { rows } = tableWith(sectionOf("doctor"), "code", "level");
+  const shown = rows.map(([code, level]) => [codeIn(code)[0] ?? "", level]);
+  expect(shown).toEqual(Object.entries(HEALTH_LEVELS));
+});
+
+test("findings of verify are those of the program, with their severity", () => {
+  const { rows } = tableWith(cli, "code", "severity", "meaning");
+  const shown = rows.map(([code, severity = ""]) => [codeIn(code)[0] ?? "", severity]);
+  expect(shown).toEqual(Object.entries(FINDING_SEVERITY));
 });
 
 test("problem codes are those of the program, with their status", () => {

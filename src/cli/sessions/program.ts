@@ -1,16 +1,22 @@
 import { type Command, Option } from "@commander-js/extra-typings";
 import { flag, rawOptions } from "../options.ts";
 
-const STORES = `
+/** Ends the help of commands that take a store by its name. */
+export const STORES = `
 A STORE is sqlite:PATH, jsonl:ROOT, or a path alone: a file is SQLite, a folder
 JSONL, and a new one that ends in .db or .sqlite is SQLite.`;
 
 /** The commands below `holdfast sessions`. Each one's module is loaded when it is called. */
 export function addSessions(program: Command, finish: (code: number) => void): void {
-  const sessions = program.command("sessions").description("list, show and copy stored sessions");
+  const sessions = program
+    .command("sessions")
+    .description("list, show, copy, check and repair stored sessions");
   addList(sessions, finish);
   addShow(sessions, finish);
   addCopy(sessions, finish);
+  addVerify(sessions, finish);
+  addRepair(sessions, finish);
+  addSalvage(sessions, finish);
 }
 
 function addList(sessions: Command, finish: (code: number) => void): void {
@@ -67,6 +73,72 @@ function addCopy(sessions: Command, finish: (code: number) => void): void {
       const { copy } = await import("./copy.ts");
       const chosen = encoding === undefined ? {} : { encoding };
       finish(await copy(ids, { from, to, all: all === true, json: json === true, ...chosen }));
+    });
+}
+
+function addVerify(sessions: Command, finish: (code: number) => void): void {
+  const command = sessions
+    .command("verify")
+    .description("check a store and its sessions, and say what is wrong; reads only")
+    .argument("[id...]", "sessions to check; all when none is named")
+    .addOption(storeFlags.db())
+    .addOption(storeFlags.dir())
+    .addOption(new Option("--all", "check every session, as without any id"))
+    .addOption(new Option("--json", "print one JSON object a line"))
+    .addHelpText(
+      "after",
+      "\nExits with 5 when something is wrong.\n\nExample:\n  holdfast sessions verify --session-db ./data/agent.db",
+    );
+  command.action(async (ids, { all, json, ...options }) => {
+    const { verify } = await import("./verify.ts");
+    finish(await verify(rawOptions(command, options), ids, { all: all === true, json: json === true }));
+  });
+}
+
+function addRepair(sessions: Command, finish: (code: number) => void): void {
+  const command = sessions
+    .command("repair")
+    .description("make damaged sessions sound again, with a backup, and with all that is cut set aside")
+    .argument("[id...]", "sessions to repair; all that need it when none is named")
+    .addOption(storeFlags.db())
+    .addOption(storeFlags.dir())
+    .addOption(new Option("--dry-run", "only say what would be done"))
+    .addOption(new Option("--json", "print one JSON object a line"))
+    .addHelpText(
+      "after",
+      "\nThe store must not be in use.\n\nExample:\n  holdfast sessions repair --dry-run --session-db ./data/agent.db",
+    );
+  command.action(async (ids, { dryRun, json, ...options }) => {
+    const { repair } = await import("./repair.ts");
+    const flags = { dryRun: dryRun === true, json: json === true };
+    finish(await repair(rawOptions(command, options), ids, flags));
+  });
+}
+
+function addSalvage(sessions: Command, finish: (code: number) => void): void {
+  sessions
+    .command("salvage")
+    .description("take all that is left of damaged sessions over into new ones")
+    .argument("[id...]", "sessions to salvage; all damaged ones when none is named")
+    .requiredOption(
+      "--from <file>",
+      "log, database, backup, quarantine file or store to read; it is not changed",
+    )
+    .requiredOption("--to <store>", "store to write; made when it does not exist")
+    .addOption(new Option("--id <id>", "id of the new session; else it is made of the old one"))
+    .addOption(new Option("--all", "sound sessions of a store, too"))
+    .addOption(
+      flag("--jsonl-encoding <name>", "how new session logs are written").choices(["zstd", "none"] as const),
+    )
+    .addOption(new Option("--json", "print one JSON object a line"))
+    .addHelpText(
+      "after",
+      `${STORES}\n\nExample:\n  holdfast sessions salvage --from ./broken/session.jsonl.zstd --to ./data/agent.db`,
+    )
+    .action(async (ids, { from, to, id, all, json, jsonlEncoding: encoding }) => {
+      const { salvage } = await import("./salvage.ts");
+      const chosen = { ...(id === undefined ? {} : { id }), ...(encoding === undefined ? {} : { encoding }) };
+      finish(await salvage(ids, { from, to, all: all === true, json: json === true, ...chosen }));
     });
 }
 

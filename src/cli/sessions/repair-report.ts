@@ -1,0 +1,125 @@
+import { basename } from "node:path";
+import type { Finding } from "../../store/finding.ts";
+import type {
+  ForeignRepair,
+  RepairPlan,
+  RepairStep,
+  SessionRepair,
+  StoreRepair,
+} from "../../store/repairer.ts";
+import { formatStoreName, type StoreName } from "../../store/store-name.ts";
+import { printableLine } from "../printable.ts";
+import { counted, findingJson, findingText } from "./verify-report.ts";
+
+/* How a repair is told: lines for people, or JSON (docs/cli.md, "holdfast sessions repair"). */
+
+/** A step that is to be done, in several lines. */
+export function stepText(step: RepairStep): string {
+  const lines = [
+    headline(step),
+    `  because of ${findingText(step.reason, step.kind === "session" ? step.id : undefined)}`,
+    `  backup ${step.backup}`,
+    ...(step.quarantine === undefined ? [] : [`  quarantine ${step.quarantine}`]),
+  ];
+  return `${lines.map(printableLine).join("\n")}\n`;
+}
+
+/** A step that is done. */
+export function doneText(step: RepairStep): string {
+  return `${printableLine(`done: ${nameOf(step)}`)}\n`;
+}
+
+export function stepJson(step: RepairStep): object {
+  const { kind, reason, ...rest } = step;
+  return { kind: "step", what: kind, ...rest, reason: findingJson(reason, undefined) };
+}
+
+export function doneJson(step: RepairStep): object {
+  return {
+    kind: "done",
+    what: step.kind,
+    ...(step.kind === "session" ? { id: step.id } : {}),
+    backup: step.backup,
+  };
+}
+
+/** What no repair can help, and what to do instead. */
+export function helplessText(finding: Finding, store: StoreName): string {
+  const lines = [
+    `cannot repair: ${findingText(finding, undefined)}`,
+    `  instead: ${insteadOf(finding, store)}`,
+  ];
+  return `${lines.map(printableLine).join("\n")}\n`;
+}
+
+export function helplessJson(finding: Finding, store: StoreName): object {
+  return { ...findingJson(finding, undefined), kind: "helpless", instead: insteadOf(finding, store) };
+}
+
+/** The last line for people. */
+export function summaryText({ steps, helpless }: RepairPlan, done: number, isDry: boolean): string {
+  const rest =
+    helpless.length === 0 ? "" : `, ${counted(helpless.length, "finding")} that no repair can help`;
+  if (steps.length === 0) return `nothing to repair${rest}\n`;
+  return isDry
+    ? `${counted(steps.length, "step")} to do${rest}; nothing was changed\n`
+    : `${done} of ${counted(steps.length, "step")} done${rest}\n`;
+}
+
+function nameOf(step: RepairStep): string {
+  switch (step.kind) {
+    case "session":
+      return `repair ${step.id}`;
+    case "store":
+      return `write ${basename(step.location)} anew`;
+    case "foreign":
+      return `set ${counted(step.rows, "row")} of no session aside`;
+  }
+}
+
+function headline(step: RepairStep): string {
+  switch (step.kind) {
+    case "session":
+      return `${nameOf(step)}: ${sessionParts(step).join(", ")}`;
+    case "store":
+      return `${nameOf(step)}: ${storeParts(step)}`;
+    case "foreign":
+      return `${nameOf(step)} ${foreignPlace(step)}`;
+  }
+}
+
+function sessionParts({ keptEvents, cut, closers, header }: SessionRepair): string[] {
+  const { bytes, rows, events } = cut;
+  const size = rows > 0 ? counted(rows, "row") : counted(bytes, "byte");
+  const made = closers === 0 ? [] : [`add ${counted(closers, "event")} that close the open Turn`];
+  return [
+    `keep ${counted(keptEvents, "event")}`,
+    `set ${size} aside, with ${counted(events, "event")} in ${rows + bytes === 1 ? "it" : "them"}`,
+    ...made,
+    ...(header === "made" ? ["make the header anew"] : []),
+  ];
+}
+
+function storeParts({ keptSessions, keptEvents }: StoreRepair): string {
+  return `carry ${counted(keptSessions, "session")} with ${counted(keptEvents, "event")} over`;
+}
+
+function foreignPlace({ location }: ForeignRepair): string {
+  return `from ${basename(location)}`;
+}
+
+/** What helps where a repair does not. */
+function insteadOf({ code, place: { sessionId } }: Finding, store: StoreName): string {
+  const session = sessionId === undefined ? "" : ` ${sessionId}`;
+  switch (code) {
+    case "unsupported-version":
+    case "unknown-type":
+      return "use the program, or the version of Holdfast, that wrote it";
+    case "unreadable":
+      return "make it readable for this user, or look at the disk";
+    case "duplicate":
+      return "look at both logs, and move the one that is not wanted out of the root";
+    default:
+      return `holdfast sessions salvage${session} --from ${formatStoreName(store)} --to STORE`;
+  }
+}

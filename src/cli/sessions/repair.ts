@@ -1,0 +1,144 @@
+import { namedStore } from "../../host/store-options.ts";
+import type { RawOptions } from "../../host/usage.ts";
+import { isError } from "../../store/finding.ts";
+import { openExaminer, openRepairer, planRepair } from "../../store/open-examiner.ts";
+import type { RepairPlan, RepairStep } from "../../store/repairer.ts";
+import type { StoreName } from "../../store/store-name.ts";
+import { type VerifyReport, verifySessions, verifyStore } from "../../store/verify.ts";
+import { EXIT } from "../exit-codes.ts";
+import { type Output, printing } from "../output.ts";
+import { Progress } from "../progress.ts";
+import { StopSignals } from "../stop-signals.ts";
+import {
+  doneJson,
+  doneText,
+  helplessJson,
+  helplessText,
+  stepJson,
+  stepText,
+  summaryText,
+} from "./repair-report.ts";
+import { reportJson, reportText } from "./verify-report.ts";
+
+export interface RepairFlags {
+  readonly dryRun: boolean;
+  readonly json: boolean;
+}
+
+/**
+ * `holdfast sessions repair`: says what is to be done, does it step by step, and checks what came of it. Exits with the
+ * code of damage where something stays wrong.
+ */
+export async function repair(raw: RawOptions, ids: readonly string[], flags: RepairFlags): Promise<number> {
+  const name = namedStore(raw);
+  using stop = new StopSignals();
+  const code = await printing((output) => new RepairCommand(name, ids, flags, stop.signal, output).run());
+  if (stop.code === undefined) return code;
+  process.stderr.write("holdfast: stopped; the same command goes on from here\n");
+  return stop.code;
+}
+
+class RepairCommand {
+  readonly #name: StoreName;
+  readonly #ids: readonly string[] | undefined;
+  readonly #flags: RepairFlags;
+  readonly #signal: AbortSignal;
+  readonly #output: Output;
+
+  constructor(
+    name: StoreName,
+    ids: readonly string[],
+    flags: RepairFlags,
+    signal: AbortSignal,
+    output: Output,
+  ) {
+    this.#name = name;
+    this.#ids = ids.length === 0 ? undefined : [...new Set(ids)];
+    this.#flags = flags;
+    this.#signal = signal;
+    this.#output = output;
+  }
+
+  async run(): Promise<number> {
+    const missing = await this.#missing();
+    for (const id of missing) await this.#report({ kind: "missing", id });
+    const { dryRun } = this.#flags;
+    const { plan, done } = dryRun ? await this.#plan() : await this.#repair();
+    for (const finding of plan.helpless) {
+      await this.#print(helplessText(finding, this.#name), helplessJson(finding, this.#name));
+    }
+    const isSound = done.length === 0 || this.#signal.aborted || (await this.#check(done));
+    const counts = { steps: plan.steps.length, done: done.length, helpless: plan.helpless.length };
+    await this.#print(summaryText(plan, done.length, dryRun), { kind: "summary", ...counts });
+    if (!isSound || plan.helpless.some(isError)) return EXIT.corrupt;
+    return missing.length === 0 ? EXIT.ok : EXIT.notFound;
+  }
+
+  /** Sessions that were named and are not there. */
+  async #missing(): Promise<readonly string[]> {
+    if (this.#ids === undefined) return [];
+    const missing = new Set(this.#ids);
+    await using examiner = await openExaminer(this.#name);
+    for await (const { id } of examiner.sessions(this.#ids)) missing.delete(id);
+    return [...missing];
+  }
+
+  async #plan(): Promise<{ readonly plan: RepairPlan; readonly done: readonly RepairStep[] }> {
+    const plan = await planRepair(this.#name, this.#ids);
+    for (const step of plan.steps) await this.#print(stepText(step), stepJson(step));
+    return { plan, done: [] };
+  }
+
+  async #repair(): Promise<{ readonly plan: RepairPlan; readonly done: readonly RepairStep[] }> {
+    await using repairer = await openRepairer(this.#name);
+    using progress = new Progress();
+    const showing = (what: string) => ({
+      onProgress: (share: number) => progress.show(`${what}, ${Math.floor(100 * share)}%`),
+    });
+    const chosen = this.#ids === undefined ? {} : { ids: this.#ids };
+    progress.show("looking");
+    const plan = await repairer.plan({ ...chosen, ...showing("looking") });
+    progress.clear();
+    const done: RepairStep[] = [];
+    for (const step of plan.steps) {
+      if (this.#signal.aborted) break;
+      // Told before it is done: whoever ends the program in the middle knows what it was at.
+      await this.#print(stepText(step), stepJson(step));
+      await repairer.carryOut(step, showing(`step ${done.length + 1} of ${plan.steps.length}`));
+      progress.clear();
+      done.push(step);
+      await this.#print(doneText(step), doneJson(step));
+    }
+    return { plan, done };
+  }
+
+  /** Whether what was repaired is sound now. The store is free by then: this process must not read what it holds. */
+  async #check(done: readonly RepairStep[]): Promise<boolean> {
+    const ids = done.flatMap((step) => (step.kind === "session" ? [step.id] : []));
+    const chosen = ids.length < done.length ? {} : { ids };
+    await using examiner = await openExaminer(this.#name);
+    using progress = new Progress();
+    progress.show("checking");
+    let isSound = true;
+    const take = async (report: VerifyReport) => {
+      if (report.kind === "finding" && isError(report.finding)) isSound = false;
+      progress.clear();
+      await this.#report(report);
+    };
+    // What is wrong elsewhere in the store is nothing to a repair of single sessions.
+    if (this.#ids === undefined) for await (const report of verifyStore(examiner)) await take(report);
+    for await (const report of verifySessions(examiner, { ...chosen, signal: this.#signal }))
+      await take(report);
+    return isSound;
+  }
+
+  async #report(report: VerifyReport): Promise<void> {
+    const text = reportText(report, this.#name);
+    await this.#print(text === undefined ? "" : `${text}\n`, reportJson(report, this.#name));
+  }
+
+  async #print(text: string, json: object): Promise<void> {
+    await this.#output.write(this.#flags.json ? `${JSON.stringify(json)}\n` : text);
+    await this.#output.flush();
+  }
+}

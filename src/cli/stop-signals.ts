@@ -1,0 +1,37 @@
+import { EXIT } from "./exit-codes.ts";
+
+/** Ctrl-C and SIGTERM, for a command that stops between two steps. The second one ends the process at once. */
+export class StopSignals implements Disposable {
+  readonly #abort = new AbortController();
+  readonly #handlers = new Map<NodeJS.Signals, () => void>();
+  #code: number | undefined;
+
+  constructor() {
+    this.#on("SIGINT", EXIT.interrupted);
+    this.#on("SIGTERM", EXIT.terminated);
+  }
+
+  /** Aborted by the first signal. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Exit code of the signal that came. */
+  get code(): number | undefined {
+    return this.#code;
+  }
+
+  [Symbol.dispose](): void {
+    for (const [signal, handler] of this.#handlers) process.off(signal, handler);
+  }
+
+  #on(signal: NodeJS.Signals, code: number): void {
+    const handler = () => {
+      if (this.#code !== undefined) process.exit(code);
+      this.#code = code;
+      this.#abort.abort();
+    };
+    this.#handlers.set(signal, handler);
+    process.on(signal, handler);
+  }
+}

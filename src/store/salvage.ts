@@ -1,0 +1,292 @@
+import { basename } from "node:path";
+import { LogAudit } from "../session/audit/index.ts";
+import { newHeader, type SessionHeader, serialiseHeader } from "../session/header.ts";
+import type { SessionRecord } from "../session/records.ts";
+import { type SalvageDamage, SalvagePlan, type SalvageTotals } from "../session/salvage/plan.ts";
+import { batches, breathe, endOf, measure, streamIfAny } from "./copy.ts";
+import { LogDigest } from "./digest.ts";
+import { CopyConflictError, CorruptError, HoldfastError, UnsupportedFormatError } from "./errors.ts";
+import type { ExaminedSession } from "./examiner.ts";
+import { type Finding, isError } from "./finding.ts";
+import type { Cancellable, SessionPersistence, SessionStream } from "./persistence.ts";
+
+export interface SalvageOptions extends Cancellable {
+  /** Epoch milliseconds, for the header of the new session. */
+  readonly clock: () => number;
+  /** Id of the new session; else it is made of the old one. */
+  readonly newId?: string;
+  /** Whether a session that is as it should be is left out. */
+  readonly onlyDamaged?: boolean;
+  /** Told now and then how many events were read; once they are known also how many were written, and of how many. */
+  readonly onProgress?: (
+    progress: { readonly read: number } | { readonly written: number; readonly of: number },
+  ) => void;
+}
+
+/** What became of one session. `id` is that of the old one. */
+export type SalvageResult =
+  | {
+      readonly id: string;
+      /** `there`: an earlier salvage made all of it. */
+      readonly state: "salvaged" | "there";
+      readonly newId: string;
+      /** Events of the new session. */
+      readonly events: number;
+      /** Events that were written now; fewer than `events` where an earlier salvage was gone on with. */
+      readonly written: number;
+      /** Of the new session. */
+      readonly digest: string;
+      readonly totals: SalvageTotals;
+    }
+  /** Nothing is wrong with it, and nothing was written. */
+  | { readonly id: string; readonly state: "sound"; readonly events: number }
+  /** Not one event can be read; `reason` is the first thing that is wrong, if anything is. */
+  | { readonly id: string; readonly state: "empty"; readonly reason?: Finding }
+  | { readonly id: string; readonly state: "failed"; readonly error: HoldfastError };
+
+/**
+ * Takes all that can be read of a session over into a new one, whose parent it is: see {@link SalvagePlan} for what
+ * enters its history. The source is read through first, and only read. The new session is read back afterwards.
+ *
+ * A salvage that was cut off is gone on with by the next one: the same source gives the same events.
+ *
+ * Typed errors are in the result. @throws the reason of `signal`, between two batches
+ */
+export async function salvageSession(
+  source: ExaminedSession,
+  target: () => Promise<SessionPersistence>,
+  options: SalvageOptions,
+): Promise<SalvageResult> {
+  try {
+    return await salvage(source, target, options);
+  } catch (error) {
+    if (error instanceof HoldfastError) return { id: source.id, state: "failed", error };
+    throw error;
+  }
+}
+
+async function salvage(
+  source: ExaminedSession,
+  openTarget: () => Promise<SessionPersistence>,
+  options: SalvageOptions,
+): Promise<SalvageResult> {
+  const { id } = source;
+  const { signal, onProgress } = options;
+  assertSupported(source);
+  const whole = await foresee(source, 0, options);
+  const { totals, events, digest } = whole;
+  if (totals.taken + totals.aside === 0) {
+    const reason = source.findings.find(isError) ?? whole.firstDamage;
+    return { id, state: "empty", ...(reason === undefined ? {} : { reason }) };
+  }
+  const isSound = totals.isSound && !source.findings.some(isError);
+  if (options.onlyDamaged === true && isSound) return { id, state: "sound", events: totals.taken };
+
+  const target = await openTarget();
+  const place = await findPlace(source, target, whole, options);
+  const { newId, have } = place;
+  const made = { id, newId, events, digest, totals };
+  if (have === events) return { ...made, state: "there", written: 0 };
+  // An earlier salvage may have been killed in the middle of a batch.
+  let setTornAside = place.isTorn;
+  const plan = new SalvagePlan(originOf(source));
+  for await (const batch of batches(planned(source, plan, signal), have, events)) {
+    signal?.throwIfAborted();
+    await target.importRecords(place.headerText, batch, { setTornAside });
+    setTornAside = false;
+    onProgress?.({ written: endOf(batch), of: events });
+  }
+  await verify(await target.stream(newId, cancellable(options)), digest);
+  return { ...made, state: "salvaged", written: events - have };
+}
+
+/** @throws UnsupportedFormatError where the log is no log of this version: it is not damaged, but another one */
+function assertSupported({ id, findings }: ExaminedSession): void {
+  const found = findings.find(({ code }) => code === "unsupported-version");
+  if (found === undefined) return;
+  throw new UnsupportedFormatError(found.message, {
+    place: { ...found.place, sessionId: id },
+    hint: "It is perhaps not damaged at all. Read it with the program that wrote it.",
+  });
+}
+
+/** What the new session will hold. */
+interface Foreseen {
+  readonly events: number;
+  readonly digest: string;
+  /** Digest of the first events, as many as were asked for. */
+  readonly prefix: string;
+  readonly totals: SalvageTotals;
+  readonly firstDamage?: Finding;
+}
+
+async function foresee(
+  source: ExaminedSession,
+  prefixLength: number,
+  { signal, onProgress }: SalvageOptions,
+): Promise<Foreseen> {
+  const plan = new SalvagePlan(originOf(source));
+  const digest = new LogDigest();
+  let prefix = digest.hex();
+  let firstDamage: Finding | undefined;
+  const onDamage = (finding: Finding) => {
+    firstDamage ??= finding;
+  };
+  for await (const records of planned(source, plan, signal, onDamage)) {
+    for (const { record } of records) {
+      digest.add(record);
+      if (digest.events === prefixLength) prefix = digest.hex();
+    }
+    onProgress?.({ read: digest.events });
+  }
+  const made = { events: digest.events, digest: digest.hex(), prefix, totals: plan.totals };
+  return firstDamage === undefined ? made : { ...made, firstDamage };
+}
+
+/** The records of the new session, as the source is read. */
+async function* planned(
+  source: ExaminedSession,
+  plan: SalvagePlan,
+  signal: AbortSignal | undefined,
+  onDamage?: (finding: Finding) => void,
+): AsyncGenerator<ReadonlyArray<{ readonly record: SessionRecord }>> {
+  for await (const item of source.items()) {
+    signal?.throwIfAborted();
+    await breathe();
+    if (item.kind === "damage") onDamage?.(item.finding);
+    yield asPage(
+      item.kind === "damage"
+        ? plan.damage(damageOf(item.finding))
+        : item.records.flatMap((decoded) => plan.take(decoded)),
+    );
+  }
+  yield asPage(plan.end());
+}
+
+function asPage(records: readonly SessionRecord[]): ReadonlyArray<{ readonly record: SessionRecord }> {
+  return records.map((record) => ({ record }));
+}
+
+function damageOf({ code, message, expected, found, place: { offset, row } }: Finding): SalvageDamage {
+  return {
+    code,
+    message,
+    ...(expected === undefined ? {} : { expected }),
+    ...(found === undefined ? {} : { found }),
+    ...(offset === undefined ? {} : { offset }),
+    ...(row === undefined ? {} : { row }),
+  };
+}
+
+function originOf({ id, location, header }: ExaminedSession) {
+  return {
+    file: basename(location),
+    session: id,
+    header: header === undefined ? ("lost" as const) : ("kept" as const),
+  };
+}
+
+/** Where the new session goes: a free id, or a salvage of the same source that was cut off. */
+interface Place {
+  readonly newId: string;
+  readonly headerText: string;
+  /** Events that are there. */
+  readonly have: number;
+  readonly isTorn: boolean;
+}
+
+/** @throws CopyConflictError where the id that was asked for is taken by something else */
+async function findPlace(
+  source: ExaminedSession,
+  target: SessionPersistence,
+  whole: Foreseen,
+  options: SalvageOptions,
+): Promise<Place> {
+  for (let k = 1; ; k += 1) {
+    const newId = options.newId ?? `${source.id}-salvaged${k === 1 ? "" : `-${k}`}`;
+    const existing = await streamIfAny(target, newId, cancellable(options));
+    if (existing === undefined) {
+      const headerText = newHeaderText(source, newId, options.clock());
+      return { newId, headerText, have: 0, isTorn: false };
+    }
+    const begun = await findBeginning(source, existing, whole, options);
+    if (begun !== undefined) return { newId, headerText: existing.headerText, ...begun };
+    if (options.newId !== undefined) throw new CopyConflictError(newId, "is another one");
+  }
+}
+
+/** How much of the new session this one is; nothing where it is another session, or gone on with. */
+async function findBeginning(
+  source: ExaminedSession,
+  existing: SessionStream,
+  { events, digest }: Foreseen,
+  options: SalvageOptions,
+): Promise<Pick<Place, "have" | "isTorn"> | undefined> {
+  if (existing.header.parentSession !== source.id) return undefined;
+  try {
+    const had = await measure(existing);
+    if (had.events > events) return undefined;
+    const expected = had.events === events ? digest : (await foresee(source, had.events, options)).prefix;
+    return had.digest === expected ? { have: had.events, isTorn: had.torn } : undefined;
+  } catch (error) {
+    if (error instanceof CorruptError) return undefined;
+    throw error;
+  }
+}
+
+/** The header of the new session: what is known of the old one, its own id and time, and whose child it is. */
+function newHeaderText({ id, header, headerText }: ExaminedSession, newId: string, now: number): string {
+  const { seedLength: _, ...known }: Partial<SessionHeader> = header ?? {};
+  const made = newHeader({ ...known, version: 0, id: newId, createdAt: now, parentSession: id });
+  const text = serialiseHeader(made);
+  if (header === undefined || headerText === undefined) return text;
+  // Members that this version does not know stay.
+  const stored: Readonly<Record<string, unknown>> = JSON.parse(headerText);
+  const unknown = Object.entries(stored).filter(([key]) => !KNOWN_MEMBERS.has(key));
+  return JSON.stringify({ ...JSON.parse(text), ...Object.fromEntries(unknown) });
+}
+
+const KNOWN_MEMBERS: ReadonlySet<string> = new Set([
+  "type",
+  "version",
+  "id",
+  "createdAt",
+  "cwd",
+  "parentSession",
+  "seedLength",
+  "origin",
+  "delegationDepth",
+  "agentPreset",
+]);
+
+/** Reads the new session back. @throws CorruptError unless it is what was to be written, and sound */
+async function verify(written: SessionStream, digest: string): Promise<void> {
+  const audit = new LogAudit();
+  const found = new LogDigest();
+  for await (const page of written.pages) {
+    await breathe();
+    for (const decoded of page) {
+      found.add(decoded.record);
+      const [fault] = audit.take(decoded, () => ({}));
+      if (fault !== undefined) {
+        throw new CorruptError(`The salvaged session is not sound: ${fault.message}`, {
+          expected: fault.expected,
+          found: fault.found,
+          place: { ...fault.place, sessionId: written.header.id },
+          hint: "This is a defect of the program. The session is readable; please report it.",
+        });
+      }
+    }
+  }
+  if (found.hex() === digest) return;
+  throw new CorruptError("The salvaged session reads back as another one", {
+    expected: `digest ${digest}`,
+    found: `digest ${found.hex()}`,
+    place: { sessionId: written.header.id },
+    hint: "Perhaps the source was written to meanwhile. Salvage it again from a copy.",
+  });
+}
+
+function cancellable({ signal }: SalvageOptions): Cancellable {
+  return signal === undefined ? {} : { signal };
+}
