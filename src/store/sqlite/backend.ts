@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import type { SessionHeader } from "../../session/header.ts";
 import type { DecodedRecord } from "../../session/records.ts";
 import type {
@@ -75,6 +76,11 @@ export class SqliteBackend implements StorageBackend {
 
   checkWritable(): Promise<void> {
     return this.#writer.checkWritable();
+  }
+
+  async hasRoom(): Promise<boolean> {
+    const { hasRoom } = await import("../room.ts");
+    return hasRoom(dirname(this.#path), `${this.#path}.trial`);
   }
 
   async close(): Promise<void> {

@@ -1,11 +1,12 @@
 import { Database } from "bun:sqlite";
 import { rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { CorruptError, toStorageError } from "../errors.ts";
+import { CorruptError, StorageFailedError, toStorageError } from "../errors.ts";
 import { closeFile, type FileSystem, SYSTEM } from "../file-system.ts";
 import { syncIfAllowed } from "../paths.ts";
 import { sizeOf } from "./identity.ts";
 import { createSchema } from "./schema.ts";
+import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
 import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
 import setSynchronousOff from "./sql/set-synchronous-off.sql" with { type: "text" };
 
@@ -24,6 +25,7 @@ export function createStore(
     // SQLite would make the file readable for everyone.
     closeFile(system, system.create(draft));
     fill(draft);
+    assertWhole(draft);
     sync(draft, system);
     if (replace) system.rename(draft, path);
     else {
@@ -32,7 +34,7 @@ export function createStore(
     }
     system.syncFolder(dirname(path));
   } catch (error) {
-    rmSync(draft, { force: true });
+    discard(draft);
     throw toStorageError(error, "The store could not be made", { path });
   }
 }
@@ -54,8 +56,20 @@ export function settleStore(path: string, system: FileSystem = SYSTEM): void {
 /** Removes what a crash between the two names of a new store left: the draft, if it is the store itself. */
 export function sweepDraft(path: string): void {
   const draft = `${path}.creating`;
-  const [store, left] = [path, draft].map((name) => statSync(name, { throwIfNoEntry: false }));
-  if (store !== undefined && left?.ino === store.ino && left.dev === store.dev) rmSync(draft);
+  try {
+    const [store, left] = [path, draft].map((name) => statSync(name, { throwIfNoEntry: false }));
+    if (store !== undefined && left?.ino === store.ino && left.dev === store.dev) rmSync(draft);
+  } catch (error) {
+    throw toStorageError(error, "A draft of the store could not be removed", { path: draft });
+  }
+}
+
+function discard(draft: string): void {
+  try {
+    rmSync(draft, { force: true });
+  } catch {
+    // What went wrong before counts. Whoever makes the store begins with removing it.
+  }
 }
 
 /** SQLite would play a journal that lies beside the new database into it, whatever database it came from. */
@@ -78,6 +92,14 @@ function fill(path: string): void {
   database.run(setSynchronousOff);
   database.run(setJournalMode);
   createSchema(database);
+  // Closing would write the log back as well, but says nothing when it fails, and leaves the log.
+  database.run(checkpoint);
+}
+
+/** What is in a log beside the draft would not come along. */
+function assertWhole(path: string): void {
+  if (sizeOf(`${path}-wal`) === 0) return;
+  throw new StorageFailedError("The new store could not be written as a whole", { place: { path } });
 }
 
 function sync(path: string, system: FileSystem): void {

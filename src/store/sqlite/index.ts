@@ -7,7 +7,7 @@ import type { SessionPersistence } from "../persistence.ts";
 import { runInProcess, StorageThread } from "../storage-thread.ts";
 import { acquireWriterLock, isHeldHere } from "../writer-lock.ts";
 import { SqliteBackend } from "./backend.ts";
-import { createStore, sweepDraft } from "./create.ts";
+import { createStore, settleStore, sweepDraft } from "./create.ts";
 import { assertLocalFileSystem, assertMayWrite, assertOneName, identify, refuseForeign } from "./identity.ts";
 import { SqliteReader } from "./reader.ts";
 import { SqliteWriter } from "./writer.ts";
@@ -37,7 +37,8 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   assertOneName(path);
   assertMayWrite(path);
   const kind = identify(path);
-  if (kind !== "store") createStore(path, { replace: kind === "empty" });
+  if (kind === "store") settleStore(path);
+  else createStore(path, { replace: kind === "empty" });
   const opened = thread?.open({ kind: "sqlite", path });
   // The sessions that lie here will be checked against them; making them takes about as long as the thread takes now.
   if (kind === "store") prepareChecks();

@@ -28,6 +28,8 @@ export function openImmutable(path: string): Database {
  */
 export function openAbandoned(path: string): Database {
   const database = openUri(path, "vfs=unix-none");
+  // SQLite would remove a log of which it takes nothing, because it is damaged.
+  database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
   database.run(setLockingModeExclusive);
   return database;
 }

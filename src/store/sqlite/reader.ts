@@ -33,6 +33,12 @@ const PAGE_LENGTH = 1024 * 1024;
 
 const DEFAULT_LIMIT = 100;
 
+interface RowPage {
+  readonly rows: readonly RecordRow[];
+  readonly isEnd: boolean;
+  readonly fault?: { readonly error: unknown };
+}
+
 /** The reading side of a SQLite store: its own read-only connection, which a commit under way never blocks. */
 export class SqliteReader implements Disposable {
   readonly #path: string;
@@ -108,39 +114,40 @@ export class SqliteReader implements Disposable {
   async *#pages(id: string, session: number): AsyncGenerator<readonly DecodedRecord[]> {
     let from = 0;
     for (;;) {
-      const { rows, isEnd } = this.#page(session, from);
-      const last = rows.at(-1);
-      if (last === undefined) return;
+      const { rows, isEnd, fault } = this.#page(session, from);
       const page: DecodedRecord[] = [];
       try {
         for (const row of rows) page.push(decodeRow(row, id, this.#path));
+        if (fault !== undefined) throw fault.error;
       } catch (error) {
         // What precedes the damage is good.
-        yield page;
-        throw error;
+        if (page.length > 0) yield page;
+        throw toStorageError(error, "The store could not be read", { path: this.#path, sessionId: id });
       }
-      yield page;
+      if (page.length > 0) yield page;
       if (isEnd) return;
-      from = last.seq + 1;
+      from = (rows.at(-1)?.seq ?? from) + 1;
     }
   }
 
-  /** Rows from a seq on, as many as make a page, and whether they are the last ones. */
-  #page(session: number, from: number): { readonly rows: readonly RecordRow[]; readonly isEnd: boolean } {
-    const page = this.#read((database) => {
-      const rows: unknown[] = [];
+  /** Rows from a seq on, as many as make a page, whether they are the last ones, and why no more could be read. */
+  #page(session: number, from: number): RowPage {
+    return this.#read((database) => {
+      const rows: RecordRow[] = [];
       let length = 0;
-      // Leaving the loop early ends the statement.
-      for (const row of database.query(selectPage).iterate({ session, from, limit: PAGE_ROWS })) {
-        rows.push(row);
-        if (isRecordRow(row)) length += row.body.length;
-        if (length >= PAGE_LENGTH) return { rows, isEnd: false };
+      try {
+        // Leaving the loop early ends the statement.
+        for (const row of database.query(selectPage).iterate({ session, from, limit: PAGE_ROWS })) {
+          if (!isRecordRow(row)) throw this.#otherShape();
+          rows.push(row);
+          length += row.body.length;
+          if (length >= PAGE_LENGTH) return { rows, isEnd: false };
+        }
+      } catch (error) {
+        return { rows, isEnd: true, fault: { error } };
       }
       return { rows, isEnd: rows.length < PAGE_ROWS };
     });
-    const { rows, isEnd } = page;
-    if (rows.every(isRecordRow)) return { rows, isEnd };
-    throw this.#otherShape();
   }
 
   #rows(session: number, from: number, limit: number): RecordRow[] {

@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import type { AppendBatch, AppendOutcome, Repair, Revision } from "../backend.ts";
 import {
   AlreadyExistsError,
+  errorCode,
   HoldfastError,
   NotFoundError,
   SequenceConflictError,
@@ -73,6 +74,7 @@ export class SqliteWriter implements BackendWriter {
     this.#path = path;
     try {
       this.#database = new Database(path, { readwrite: true, create: false, strict: true });
+      assertWritable(this.#database);
       configure(this.#database);
       const statements: Statement[] = [];
       const prepare = <Row>(sql: string) => {
@@ -241,6 +243,20 @@ function identifyFile(path: string): OpenFile {
     return { path, dev, ino };
   } catch (error) {
     throw toStorageError(error, "A file of the store is gone", { path });
+  }
+}
+
+/**
+ * Where a file cannot be opened for writing SQLite opens it for reading, and says so when it is written. Waits for nobody: a
+ * connection that must wait for another writer may write. @throws SQLiteError
+ */
+function assertWritable(database: Database): void {
+  try {
+    // Numbers begin at 1. `BEGIN IMMEDIATE` alone would do nothing where nothing can be written.
+    using statement = database.prepare(deleteSession);
+    statement.run({ session: 0 });
+  } catch (error) {
+    if (errorCode(error)?.startsWith("SQLITE_BUSY") !== true) throw error;
   }
 }
 
