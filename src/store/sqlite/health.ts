@@ -7,7 +7,7 @@ import { finding, findingOf, type HealthFinding } from "../health/findings.ts";
 import { FileCounter, judgeKept, keptKind } from "../health/kept-files.ts";
 import { isHeldHere, type LockProbe } from "../writer-lock.ts";
 import { assertNoOrphan, createStore } from "./create.ts";
-import { assertMayWrite, identifyDatabase, lookAtHeader, readHeader, sizeOf } from "./identity.ts";
+import { assertMayWrite, hasLog, identifyDatabase, lookAtHeader, readHeader, sizeOf } from "./identity.ts";
 import { openAbandoned, openImmutable, openPlainly } from "./opening.ts";
 import { SqliteWriter } from "./writer.ts";
 
@@ -108,7 +108,7 @@ function identifyOnce(path: string, lock: LockProbe): StoreState {
 
 /** Without a file being made or written: the index of a log that nobody has open stays as it is. */
 function open(path: string, lock: LockProbe): Database {
-  if (sizeOf(`${path}-wal`) === 0) return openImmutable(path);
+  if (!hasLog(path)) return openImmutable(path);
   const isOpen = lock.state === "held" && existsSync(`${path}-shm`);
   return isOpen || process.platform === "win32" ? openPlainly(path) : openAbandoned(path);
 }

@@ -53,7 +53,7 @@ export function identify(path: string): FileKind {
   if (kind !== "database") return kind;
   try {
     // Where no log is to be replayed the file is all there is, and SQLite makes no files beside it.
-    using database = sizeOf(`${path}-wal`) > 0 ? openPlainly(path) : openImmutable(path);
+    using database = hasLog(path) ? openPlainly(path) : openImmutable(path);
     return identifyDatabase(database, path);
   } catch (error) {
     throw toStorageError(error, "The store could not be read", { path });
@@ -103,6 +103,17 @@ function hasIdentity(path: string, header: Buffer): boolean {
 /** Size of a file in bytes; 0 when there is none. */
 export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** Bytes of a write-ahead log that holds its header and nothing else. */
+export const WAL_HEADER = 32;
+
+/**
+ * Whether a write-ahead log with a frame lies beside the database. One with its header alone, as a process leaves it that is
+ * killed at its first commit, says nothing; SQLite, without leave to write the log's index, would retry it for ever.
+ */
+export function hasLog(path: string): boolean {
+  return sizeOf(`${path}-wal`) > WAL_HEADER;
 }
 
 /** @throws StorageFailedError when the folder of `path` lies on a network file system. */

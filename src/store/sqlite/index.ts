@@ -10,6 +10,7 @@ import { SqliteBackend } from "./backend.ts";
 import { createStore, settleStore, sweepDraft } from "./create.ts";
 import { assertLocalFileSystem, assertMayWrite, assertOneName, identify, refuseForeign } from "./identity.ts";
 import { SqliteReader } from "./reader.ts";
+import { assertWholeLog } from "./wal-frames.ts";
 import { SqliteWriter } from "./writer.ts";
 
 export interface SqliteOptions {
@@ -37,8 +38,10 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   assertOneName(path);
   assertMayWrite(path);
   const kind = identify(path);
-  if (kind === "store") settleStore(path);
-  else createStore(path, { replace: kind === "empty" });
+  if (kind === "store") {
+    assertWholeLog(path);
+    settleStore(path);
+  } else createStore(path, { replace: kind === "empty" });
   const opened = thread?.open({ kind: "sqlite", path });
   // The sessions that lie here will be checked against them; making them takes about as long as the thread takes now.
   if (kind === "store") prepareChecks();

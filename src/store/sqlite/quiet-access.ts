@@ -8,7 +8,7 @@ import {
   UnsupportedFormatError,
 } from "../errors.ts";
 import { configureReading, type ReadAccess } from "./access.ts";
-import { identifyDatabase, lookAtHeader, sizeOf } from "./identity.ts";
+import { hasLog, identifyDatabase, lookAtHeader, readHeader, sizeOf, WAL_HEADER } from "./identity.ts";
 import { openAbandoned, openAlong, openImmutable, openPlainly } from "./opening.ts";
 
 /** After so many changes under a reader, it reads as SQLite does by itself, at the price of a file left behind. */
@@ -128,23 +128,35 @@ export function admitStore(database: Database, path: string): void {
 
 const OPEN: Readonly<Record<Way, (path: string) => Database>> = {
   along: openAlong,
-  alone: (path) => (sizeOf(`${path}-wal`) > 0 ? openAbandoned(path) : openImmutable(path)),
+  alone: (path) => (hasLog(path) ? openAbandoned(path) : openImmutable(path)),
   plain: openPlainly,
 };
 
 /** A journal of the other kind must be rolled back before anything can be read, which SQLite does by itself alone. */
 function wayTo(path: string): Way {
-  if (sizeOf(`${path}-journal`) > 0) return "plain";
+  if (isHot(`${path}-journal`)) return "plain";
   const hasIndex = existsSync(`${path}-shm`) || process.platform === "win32";
-  return sizeOf(`${path}-wal`) > 0 && hasIndex ? "along" : "alone";
+  return hasLog(path) && hasIndex ? "along" : "alone";
 }
+
+/** Whether SQLite would roll a journal back. One that begins with a zero is over, or never reached the disk. */
+function isHot(journal: string): boolean {
+  return sizeOf(journal) > 0 && readHeader(journal)?.[0] !== 0;
+}
+
+/** The files that make up a state, and how many bytes of each hold nothing yet. */
+const STATE_FILES = [
+  { suffix: "", empty: -1 },
+  { suffix: "-wal", empty: WAL_HEADER },
+  { suffix: "-journal", empty: 0 },
+] as const;
 
 /** Differs when the database was written or replaced, or a process took up writing it. */
 function stateOf(path: string): FilesState {
-  const files = ["", "-wal", "-journal"].map((suffix) => {
+  const files = STATE_FILES.map(({ suffix, empty }) => {
     const stat = statSync(path + suffix, { bigint: true, throwIfNoEntry: false });
     // An empty log or journal says nothing: one that was just made, or that is left from a reader.
-    if (stat === undefined || (suffix !== "" && stat.size === 0n)) return ["", ""];
+    if (stat === undefined || Number(stat.size) <= empty) return ["", ""];
     // Not its time of change: SQLite sets the owner of a log that it opens, to the one it has.
     return [`${stat.dev}.${stat.ino}`, `${stat.size}.${stat.mtimeNs}`];
   });

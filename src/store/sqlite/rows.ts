@@ -101,7 +101,9 @@ function columnFault(row: RecordRow, record: SessionRecord, place: Place): Corru
 /** The record with its sources. The event gets them only where the surface looks at them: in a replacement. */
 function withSources(decoded: DecodedRecord, sources: string, place: Place): DecodedRecord {
   const { record, event } = decoded;
-  const ranges = event === undefined ? undefined : parseRanges(sources, event.seq);
+  // Only a message has sources, and it has them in one place.
+  const isSplit = event?.surfaceOp !== undefined && event.sourceEventSeqs === undefined;
+  const ranges = isSplit ? parseRanges(sources, event.seq) : undefined;
   if (event === undefined || ranges === undefined) {
     throw new CorruptError("The sources of a row are malformed", {
       expected: "ascending ranges of earlier seqs, on a message",

@@ -137,6 +137,16 @@ const DAMAGE: ReadonlyArray<readonly [string, (place: Place) => void, number]> =
   ["sources that are no ranges", (place) => rewrite(place, 6, () => ({ sources: '{"a":1}' })), 6],
   ["sources that are not JSON", (place) => rewrite(place, 6, () => ({ sources: "[[1," })), 6],
   ["sources on an event that cites none", (place) => rewrite(place, 1, () => ({ sources: "[[0,0]]" })), 1],
+  [
+    "sources on an event that has none by its type",
+    (place) =>
+      rewrite(place, 7, ({ seq, time }) => ({
+        type: "session/title",
+        body: JSON.stringify({ type: "session/title", seq, time, data: 1 }),
+        sources: "[[0,0]]",
+      })),
+    7,
+  ],
   ["the column type", (place) => rewrite(place, 7, () => ({ type: "session/title" })), 7],
   ["the column time", (place) => rewrite(place, 7, ({ time }) => ({ time: time + 1 })), 7],
   ["the column count", (place) => rewrite(place, 1, () => ({ count: 4 })), 1],

@@ -1,6 +1,15 @@
 import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { SessionPersistence } from "../../../src/store/persistence.ts";
 import { QuietAccess } from "../../../src/store/sqlite/quiet-access.ts";
@@ -118,6 +127,19 @@ describe("a store that a killed process left, with commits in its log", () => {
     expect(after).toEqual(
       Object.fromEntries(Object.entries(before).filter(([name]) => name !== "store.db-shm")),
     );
+  });
+
+  test("is read at once where the log is cut anywhere, to its header alone as well, and nothing changes", async () => {
+    using place = await killed();
+    const log = readFileSync(`${place.path}-wal`);
+    for (const size of [0, 1, 24, 31, 32, 33, 56, 4_151, 4_152, 4_153]) {
+      writeFileSync(`${place.path}-wal`, log.subarray(0, size));
+      const before = place.contents();
+      const store = await openReading(place.path);
+      expect((await store.list()).items).toEqual([]);
+      await store.close();
+      expect({ size, ...place.contents() }).toEqual({ size, ...before });
+    }
   });
 
   test.skipIf(process.platform === "win32")(

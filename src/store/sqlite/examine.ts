@@ -1,0 +1,265 @@
+import type { Database } from "bun:sqlite";
+import { z } from "zod";
+import type { Place } from "../../session/errors.ts";
+import { CorruptError, StorageFailedError, toStorageError } from "../errors.ts";
+import type { Examined, ExaminedSession, StoreExaminer } from "../examiner.ts";
+import { type Finding, findingOf } from "../finding.ts";
+import { resolveStorePath } from "../paths.ts";
+import { isHeldHere } from "../writer-lock.ts";
+import { deepRows } from "./deep-rows.ts";
+import type { ExaminedHeader } from "./examined-header.ts";
+import { type ListedSessions, listSessions, lostSessions } from "./examined-sessions.ts";
+import { type ForeignRows, foreignRows } from "./foreign.ts";
+import { APPLICATION_ID, lookAtHeader, readHeader } from "./identity.ts";
+import { MAX_EVENTS } from "./keys.ts";
+import { PageScan } from "./page-scan.ts";
+import { admitStore, QuietAccess } from "./quiet-access.ts";
+import { readingFinding } from "./reading-finding.ts";
+import { rowPlace, type Walked, walkRows } from "./row-walk.ts";
+import { isTailRow } from "./rows.ts";
+import { assertSchema } from "./schema.ts";
+import getSequence from "./sql/get-sequence.sql" with { type: "text" };
+import integrityCheck from "./sql/integrity-check.sql" with { type: "text" };
+import selectTail from "./sql/select-tail.sql" with { type: "text" };
+import { findLostFrames } from "./wal-frames.ts";
+
+const APPLICATION_ID_OFFSET = 68;
+const PAGE_SIZE_OFFSET = 16;
+/** A higher number is damage: a new session could not get the next one. */
+const MAX_SEQUENCE = 2 ** 30;
+/** Most characters of one of SQLite's messages. */
+const MESSAGE_LENGTH = 200;
+
+const sequenceSchema = z.object({ seq: z.number().int().nonnegative().max(MAX_SEQUENCE) });
+const messageSchema = z.object({ integrity_check: z.string() });
+
+export interface SqliteExamineOptions {
+  /** Whether to look for rows in pages that no table leads to. */
+  readonly deep?: boolean;
+}
+
+/** One session of a SQLite store. */
+export interface ExaminedSqliteSession extends ExaminedSession {
+  /** What its row in `sessions` says. */
+  readonly stored: ExaminedHeader;
+  /** Whether it belongs to the store, and is not only rows of no session. */
+  readonly isKnown: boolean;
+  /** The rows behind the items. */
+  rows(): Iterable<Walked>;
+}
+
+/**
+ * A SQLite store opened for a check, beside whoever writes it. A database that SQLite refuses is opened too, if the
+ * header of its file says that it is a store.
+ * @throws StoreNotFoundError, UnsupportedFormatError, CorruptError, StorageFailedError
+ */
+export async function examineSqlite(
+  path: string,
+  options: SqliteExamineOptions = {},
+): Promise<SqliteExaminer> {
+  const resolved = resolveStorePath(path);
+  if (!isHeldHere(resolved)) return new SqliteExaminer(resolved, options);
+  throw new StorageFailedError("This process has the store open for writing", {
+    place: { path: resolved },
+    hint: "Close it first: reading its files in any other way would free its locks.",
+  });
+}
+
+/** Reads a store past its damage. */
+export class SqliteExaminer implements StoreExaminer {
+  readonly path: string;
+  readonly #resources = new DisposableStack();
+  readonly #access: QuietAccess;
+  readonly #scan: PageScan | undefined;
+  readonly #pageSize: number;
+  #listed: ListedSessions | undefined;
+
+  constructor(path: string, { deep = false }: SqliteExamineOptions) {
+    this.path = path;
+    const header = lookAtHeader(path) === "database" ? readHeader(path) : undefined;
+    const isOurs = header?.readInt32BE(APPLICATION_ID_OFFSET) === APPLICATION_ID;
+    this.#pageSize = header?.readUint16BE(PAGE_SIZE_OFFSET) ?? 0;
+    try {
+      // Its descriptors are closed last: with them the locks of the connection would go.
+      this.#scan = deep && isOurs ? this.#resources.use(new PageScan(path)) : undefined;
+      this.#access = this.#resources.use(new QuietAccess(path, isOurs ? admitDamaged : admitStore));
+    } catch (error) {
+      this.#resources.dispose();
+      throw toStorageError(error, "The store could not be read", { path });
+    }
+  }
+
+  async *checkStore(): AsyncGenerator<Finding> {
+    yield* this.structure();
+    for (const foreign of this.foreign()) yield foreignFinding(foreign, this.path);
+  }
+
+  async *sessions(ids?: readonly string[]): AsyncGenerator<ExaminedSqliteSession> {
+    const wanted = ids === undefined ? undefined : new Set(ids);
+    for (const session of this.list()) if (wanted?.has(session.id) ?? true) yield session;
+  }
+
+  /** The sessions in the order of their numbers; behind them those that no table leads to. */
+  *list(): Generator<ExaminedSqliteSession> {
+    const listed = this.#list();
+    for (const header of listed.sessions) yield this.#session(header, true);
+    const lost = this.#scan === undefined ? [] : lostSessions(listed, this.#scan, this.path);
+    for (const { header, isKnown } of lost) yield this.#session(header, isKnown);
+  }
+
+  /** What is wrong with the database itself, by SQLite's own check and beyond it. Empty where it is sound. */
+  *structure(): Generator<Finding> {
+    const { path } = this;
+    const [found, error] = this.#read(checkIntegrity);
+    for (const message of found) yield this.#damaged(message);
+    if (error !== undefined) yield this.#unchecked(error);
+    try {
+      this.#read((database) => assertSchema(database, path));
+    } catch (fault) {
+      if (fault instanceof CorruptError) yield findingOf("store-damaged", fault);
+      else if (error === undefined) yield this.#unchecked(fault);
+    }
+    yield* this.#list().damage.map(ofStore);
+    const lost = findLostFrames(path);
+    if (lost !== undefined) yield lost;
+  }
+
+  /** Rows that belong to no session. Not known where sessions cannot be read. */
+  foreign(): readonly ForeignRows[] {
+    const { numbers, damage } = this.#list();
+    if (damage.length > 0) return [];
+    try {
+      return [...foreignRows(this.#access, numbers)];
+    } catch {
+      // SQLite's own check tells why.
+      return [];
+    }
+  }
+
+  /** Seq of the last row of a session, for telling how far a reader is; at least 1, and a guess where it cannot be read. */
+  lastSeq(number: number): number {
+    try {
+      const row = this.#read((database) => database.query(selectTail).get({ session: number }));
+      return isTailRow(row) ? Math.max(1, row.seq) : 1;
+    } catch {
+      return MAX_EVENTS;
+    }
+  }
+
+  /** Whether another session than this one has a key. */
+  hasKey(key: string, number: number): boolean {
+    return this.#list().sessions.some((session) => session.key === key && session.number !== number);
+  }
+
+  /** The highest number that a session ever had, as the database remembers it; 0 where that cannot be read. */
+  sequence(): number {
+    try {
+      const row = sequenceSchema.safeParse(this.#read((database) => database.query(getSequence).get()));
+      return row.data?.seq ?? 0;
+    } catch {
+      return 0;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#resources.dispose();
+  }
+
+  #list(): ListedSessions {
+    this.#listed ??= listSessions(this.#access, this.path);
+    return this.#listed;
+  }
+
+  #read<T>(task: (database: Database) => T): T {
+    return this.#access.read(task);
+  }
+
+  #session(stored: ExaminedHeader, isKnown: boolean): ExaminedSqliteSession {
+    const { id, number, findings, headerText, header } = stored;
+    const owner = { path: this.path, id, number };
+    const rows = () =>
+      this.#scan === undefined ? walkRows(this.#access, owner) : deepRows(this.#access, owner, this.#scan);
+    return {
+      id,
+      location: this.path,
+      findings,
+      stored,
+      isKnown,
+      rows,
+      ...(headerText === undefined ? {} : { headerText }),
+      ...(header === undefined ? {} : { header }),
+      items: async function* (): AsyncGenerator<Examined> {
+        for (const walked of rows()) {
+          if (walked.kind === "damage") yield walked;
+          else {
+            const { rows } = walked;
+            const placeOf = (k: number): Place => rowPlace(owner, rows[k]?.row.seq ?? 0);
+            yield { kind: "records", records: rows.map(({ decoded }) => decoded), placeOf };
+          }
+        }
+      },
+    };
+  }
+
+  /** SQLite's message, and the place of the page that it names. */
+  #damaged(message: string): Finding {
+    const page = Number(/\bpage (\d+)/i.exec(message)?.[1] ?? 0);
+    const size = this.#pageSize === 1 ? 65536 : this.#pageSize;
+    return {
+      code: "store-damaged",
+      message: "SQLite finds the database damaged",
+      place: { path: this.path, ...(page > 0 ? { offset: (page - 1) * size } : {}) },
+      expected: "a sound SQLite database",
+      found: message
+        .replace("*** in database main ***", "")
+        .replaceAll(/\s+/g, " ")
+        .trim()
+        .slice(0, MESSAGE_LENGTH),
+    };
+  }
+
+  #unchecked(error: unknown): Finding {
+    const what = "SQLite cannot check the database";
+    return ofStore(readingFinding(error, what, { path: this.path }));
+  }
+}
+
+function ofStore(finding: Finding): Finding {
+  return finding.code === "damaged" ? { ...finding, code: "store-damaged" } : finding;
+}
+
+/** What SQLite's own check says, and what it failed with. */
+function checkIntegrity(database: Database): readonly [readonly string[], unknown] {
+  const found: string[] = [];
+  try {
+    for (const row of database.query(integrityCheck).iterate()) {
+      const { integrity_check: message } = messageSchema.parse(row);
+      if (message !== "ok") found.push(message);
+    }
+    return [found, undefined];
+  } catch (error) {
+    return [found, error];
+  }
+}
+
+/** As a finding. */
+export function foreignFinding({ session, seq, rows }: ForeignRows, path: string): Finding {
+  const { sessionId: _, ...place } = rowPlace({ path, id: "", number: session }, seq);
+  return {
+    code: "foreign",
+    message: rows === 1 ? "A row belongs to no session" : `${rows} rows belong to no session`,
+    place,
+    expected: `a session of the number ${session}`,
+    found: "none",
+  };
+}
+
+/** A database that its file says is ours, as far as SQLite opens it at all. What is wrong with it is found later. */
+function admitDamaged(database: Database, path: string): void {
+  try {
+    admitStore(database, path);
+  } catch (error) {
+    const typed = toStorageError(error, "The store could not be read", { path });
+    if (!(typed instanceof CorruptError)) throw error;
+  }
+}

@@ -1,0 +1,54 @@
+import type { Database } from "bun:sqlite";
+import type { ReadAccess } from "./access.ts";
+import countRecords from "./sql/count-records.sql" with { type: "text" };
+import selectNextRecord from "./sql/select-next-record.sql" with { type: "text" };
+import selectNextSession from "./sql/select-next-session.sql" with { type: "text" };
+
+/** Rows of `records` whose session has no row in `sessions`. */
+export interface ForeignRows {
+  /** Number of the session that they would belong to. */
+  readonly session: number;
+  /** Seq of the first of them. */
+  readonly seq: number;
+  readonly rows: number;
+}
+
+/** Least number that a 64-bit row id can hold beside a seq. */
+const LEAST_NUMBER = -(2 ** 31);
+const MOST_NUMBER = 2 ** 31 - 1;
+
+/**
+ * The foreign rows, by a look at the first row of each session alone.
+ * @param known numbers of the sessions that there are
+ * @throws what SQLite throws
+ */
+export function* foreignRows(access: ReadAccess, known: ReadonlySet<number>): Generator<ForeignRows> {
+  for (let from = LEAST_NUMBER; from <= MOST_NUMBER; ) {
+    const next = access.read((database) => nextRecord(database, from));
+    if (next === undefined || next.session < from) return;
+    const { session, seq } = next;
+    // A session that was made meanwhile is there by now, and of one that was deleted no row is left.
+    if (!known.has(session) && access.read((database) => nextSession(database, session)) !== session) {
+      const rows = access.read((database) => count(database, session));
+      if (rows > 0) yield { session, seq, rows };
+    }
+    from = session + 1;
+  }
+}
+
+function nextRecord(database: Database, session: number): { session: number; seq: number } | undefined {
+  const row = database.query(selectNextRecord).get({ session });
+  if (typeof row !== "object" || row === null || !("session" in row) || !("seq" in row)) return undefined;
+  const { session: found, seq } = row;
+  return typeof found === "number" && typeof seq === "number" ? { session: found, seq } : undefined;
+}
+
+function nextSession(database: Database, from: number): number | undefined {
+  const row = database.query(selectNextSession).get({ from });
+  return typeof row === "object" && row !== null && "number" in row ? Number(row.number) : undefined;
+}
+
+function count(database: Database, session: number): number {
+  const row = database.query(countRecords).get({ session, from: 0 });
+  return typeof row === "object" && row !== null && "records" in row ? Number(row.records) : 0;
+}

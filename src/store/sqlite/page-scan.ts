@@ -1,0 +1,262 @@
+import { CorruptError } from "../errors.ts";
+import {
+  type Cell,
+  type CellValue,
+  cellsOf,
+  INDEX_INTERIOR,
+  INDEX_LEAF,
+  pageKind,
+  TABLE_LEAF,
+  valuesOf,
+} from "./cells.ts";
+import { idOf } from "./examined-header.ts";
+import { headerChecksum } from "./keys.ts";
+import { type PageAddress, PageFile } from "./page-file.ts";
+import type { Owner, SoundRow } from "./row-walk.ts";
+import { decodeRow, type RecordRow, type SessionRow } from "./rows.ts";
+
+const RECORD_COLUMNS = 7;
+const SESSION_COLUMNS = 4;
+const KEY_COLUMNS = 2;
+const NEXT_PAGE = 4;
+
+/** Rows of one session in one page. */
+interface Holding {
+  readonly address: PageAddress;
+  /** Seqs of the first and the last of them. */
+  readonly first: number;
+  readonly last: number;
+}
+
+/** A row that was found in a page. */
+export interface ScannedRow extends SoundRow {
+  /** Byte offset of its page in the database file, where it lies there. */
+  readonly offset?: number;
+}
+
+/**
+ * The rows in the pages of a database, whether a tree leads to them or not. A row counts only if its checksum fits, which
+ * shows that it is one of ours, wherever it lies. Pages on the list of free pages are left out: what was deleted stays
+ * deleted. Where that list itself is damaged, they cannot be told apart.
+ */
+export class PageScan implements Disposable {
+  /** Whole rows of `sessions`, by number. */
+  readonly headers = new Map<number, SessionRow>();
+  /** Keys of sessions by number, from the index of the keys; they have no checksum. */
+  readonly keys = new Map<number, string>();
+  /** Whether the pages that may hold deleted rows could be left out. */
+  readonly isFreeKnown: boolean;
+  readonly #pages: PageFile;
+  /** The page that is looked at, and one that its cells go on in. */
+  readonly #page: Uint8Array<ArrayBuffer>;
+  readonly #overflow: Uint8Array<ArrayBuffer>;
+  readonly #holdings = new Map<number, Holding[]>();
+
+  /** Reads the whole file. @throws a system error */
+  constructor(path: string) {
+    this.#pages = new PageFile(path);
+    this.#page = this.#pages.buffer();
+    this.#overflow = this.#pages.buffer();
+    const free = this.#pages.freePages();
+    this.isFreeKnown = free !== undefined;
+    for (const address of this.#pages.addresses()) {
+      if (!address.isLost && free?.has(address.page) === true) continue;
+      const bytes = this.#pages.read(address, this.#page);
+      const kind = pageKind(bytes, address.page);
+      if (kind === TABLE_LEAF) this.#takeRows(bytes, address);
+      else if (kind === INDEX_LEAF || kind === INDEX_INTERIOR) this.#takeKeys(bytes, address);
+    }
+    for (const holdings of this.#holdings.values()) holdings.sort((a, b) => a.first - b.first);
+  }
+
+  /** Numbers of the sessions that rows were found of. */
+  get numbers(): Iterable<number> {
+    return this.#holdings.keys();
+  }
+
+  /** What SQLite does not take of the log although it was committed. */
+  get lost() {
+    return this.#pages.lost;
+  }
+
+  hasRows(number: number): boolean {
+    return this.#holdings.has(number);
+  }
+
+  /**
+   * The rows of a session from seq `from` to seq `to` (exclusive), in order, some at a time. Where rows contradict each
+   * other none of them counts.
+   * @param isWanted says of a row of the lost part of the log whether it counts
+   */
+  *rows(owner: Owner, from: number, to: number, isWanted = (_: ScannedRow) => true): Generator<ScannedRow[]> {
+    const holdings =
+      this.#holdings.get(owner.number)?.filter(({ first, last }) => last >= from && first < to) ?? [];
+    let pending: ScannedRow[] = [];
+    for (const [k, { address }] of holdings.entries()) {
+      const found = this.#rowsIn(address, owner).filter(({ row }) => row.seq >= from && endOf(row) <= to);
+      pending.push(...(address.isLost ? found.filter(isWanted) : found));
+      const settled = holdings[k + 1]?.first ?? Number.POSITIVE_INFINITY;
+      const groups = overlapping(pending);
+      const ready = groups.filter(({ end }) => end <= settled);
+      pending = groups.filter(({ end }) => end > settled).flatMap(({ rows }) => rows);
+      const sound = ready.flatMap(({ rows }) => (rows.length === 1 ? rows : []));
+      if (sound.length > 0) yield sound;
+    }
+  }
+
+  /** The rows of a session in the lost part of the log, in order. */
+  lostRows(owner: Owner): readonly RecordRow[] {
+    const holdings = this.#holdings.get(owner.number)?.filter(({ address }) => address.isLost) ?? [];
+    const rows = holdings.flatMap(({ address }) => this.#rowsIn(address, owner)).map(({ row }) => row);
+    return rows.sort((a, b) => a.seq - b.seq);
+  }
+
+  [Symbol.dispose](): void {
+    this.#pages[Symbol.dispose]();
+  }
+
+  #takeRows(page: Uint8Array, address: PageAddress): void {
+    const spans = new Map<number, { first: number; last: number }>();
+    for (const cell of cellsOf(page, address.page, this.#pages.shape)) {
+      const payload = this.#payload(cell, address);
+      if (payload === undefined) continue;
+      if (recordIn(payload, cell) !== undefined) {
+        const { high, low } = cell;
+        const span = spans.get(high);
+        spans.set(high, { first: Math.min(low, span?.first ?? low), last: Math.max(low, span?.last ?? low) });
+        continue;
+      }
+      const session = sessionIn(payload, cell);
+      if (session !== undefined) this.headers.set(session.number, session);
+    }
+    for (const [number, span] of spans) {
+      const holdings = this.#holdings.get(number) ?? [];
+      holdings.push({ address, ...span });
+      this.#holdings.set(number, holdings);
+    }
+  }
+
+  #takeKeys(page: Uint8Array, address: PageAddress): void {
+    for (const cell of cellsOf(page, address.page, this.#pages.shape)) {
+      const payload = this.#payload(cell, address);
+      const [key, number] = payload === undefined ? [] : (valuesOf(payload, KEY_COLUMNS) ?? []);
+      if (payload === undefined || typeof number !== "number") continue;
+      const text = textAt(payload, key);
+      if (text !== undefined && idOf(text) !== undefined) this.keys.set(number, text);
+    }
+  }
+
+  #rowsIn(address: PageAddress, owner: Owner): ScannedRow[] {
+    const page = this.#pages.read(address, this.#page);
+    if (pageKind(page, address.page) !== TABLE_LEAF) return [];
+    const offset = this.#pages.offsetOf(address);
+    const rows: ScannedRow[] = [];
+    for (const cell of cellsOf(page, address.page, this.#pages.shape)) {
+      if (cell.high !== owner.number) continue;
+      const payload = this.#payload(cell, address);
+      const row = payload === undefined ? undefined : recordIn(payload, cell)?.();
+      const decoded = row === undefined ? undefined : tryDecode(row, owner);
+      if (row === undefined || decoded === undefined) continue;
+      rows.push({ row, decoded, ...(offset === undefined ? {} : { offset }) });
+    }
+    return rows;
+  }
+
+  /** All of a cell, from the pages that it goes on in. */
+  #payload({ local, size, overflow }: Cell, { isLost }: PageAddress): Uint8Array | undefined {
+    if (size === local.length) return local;
+    const { usable } = this.#pages.shape;
+    // More than the file has is damage, and would be memory that is not there.
+    if (size > this.#pages.count * usable) return undefined;
+    const payload = new Uint8Array(size);
+    payload.set(local);
+    let page = overflow;
+    for (let at = local.length; at < size; ) {
+      if (page < 2 || page > this.#pages.count) return undefined;
+      const bytes = this.#pages.read({ page, isLost }, this.#overflow);
+      const taken = Math.min(usable - NEXT_PAGE, size - at);
+      payload.set(bytes.subarray(NEXT_PAGE, NEXT_PAGE + taken), at);
+      at += taken;
+      page = new DataView(bytes.buffer).getUint32(0);
+    }
+    return payload;
+  }
+}
+
+function endOf({ seq, count }: RecordRow): number {
+  return seq + count;
+}
+
+/** Rows in order, those that claim the same seqs together; the same row twice is one. */
+function overlapping(rows: readonly ScannedRow[]): { readonly rows: ScannedRow[]; readonly end: number }[] {
+  const groups: { rows: ScannedRow[]; end: number }[] = [];
+  for (const scanned of rows.toSorted((a, b) => a.row.seq - b.row.seq)) {
+    const { row } = scanned;
+    const group = groups.at(-1);
+    if (group === undefined || row.seq >= group.end) groups.push({ rows: [scanned], end: endOf(row) });
+    else if (!group.rows.some((other) => isSame(other.row, row))) {
+      group.rows.push(scanned);
+      group.end = Math.max(group.end, endOf(row));
+    }
+  }
+  return groups;
+}
+
+/** Whether two rows, sound each, hold the same. */
+export function isSame(left: RecordRow, right: RecordRow): boolean {
+  return left.seq === right.seq && left.body === right.body && left.sources === right.sources;
+}
+
+function tryDecode(row: RecordRow, owner: Owner) {
+  try {
+    return decodeRow(row, owner.id, owner.path);
+  } catch (error) {
+    if (error instanceof CorruptError) return undefined;
+    throw error;
+  }
+}
+
+/** How to make the row of `records` that a payload is, if its checksum fits. */
+function recordIn(payload: Uint8Array, { low }: Cell): (() => RecordRow | undefined) | undefined {
+  const values = valuesOf(payload, RECORD_COLUMNS);
+  if (values === undefined) return undefined;
+  const [id, count, type, time, body, sources, checksum] = values;
+  if (id !== null || typeof count !== "number" || typeof time !== "number") return undefined;
+  const from = spanOf(body)?.from;
+  const to = (sources === null ? spanOf(body) : spanOf(sources))?.to;
+  if (from === undefined || to === undefined) return undefined;
+  // Body and sources lie side by side.
+  if (Bun.hash.crc32(payload.subarray(from, to)) !== checksum) return undefined;
+  return () => {
+    const [name, text] = [textAt(payload, type), textAt(payload, body)];
+    if (name === undefined || text === undefined) return undefined;
+    return {
+      seq: low,
+      count,
+      type: name,
+      time,
+      body: text,
+      sources: textAt(payload, sources) ?? null,
+      checksum,
+    };
+  };
+}
+
+function sessionIn(payload: Uint8Array, { high, low }: Cell): SessionRow | undefined {
+  const [id, key, header, checksum] = valuesOf(payload, SESSION_COLUMNS) ?? [];
+  const [name, text] = [textAt(payload, key), textAt(payload, header)];
+  if (id !== null || name === undefined || text === undefined || typeof checksum !== "number")
+    return undefined;
+  if (high !== 0 || headerChecksum(name, text) !== checksum) return undefined;
+  return { number: low, key: name, header: text, checksum };
+}
+
+function spanOf(value: CellValue): { readonly from: number; readonly to: number } | undefined {
+  return typeof value === "object" && value !== null ? value : undefined;
+}
+
+function textAt(payload: Uint8Array, value: CellValue): string | undefined {
+  const span = spanOf(value);
+  if (span === undefined) return undefined;
+  return Buffer.from(payload.buffer, payload.byteOffset + span.from, span.to - span.from).toString("utf8");
+}

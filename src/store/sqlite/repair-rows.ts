@@ -1,0 +1,117 @@
+import { Database } from "bun:sqlite";
+import { rmSync } from "node:fs";
+import { basename } from "node:path";
+import type { SessionRecord } from "../../session/records.ts";
+import { StorageFailedError } from "../errors.ts";
+import type { FileSystem } from "../file-system.ts";
+import type { Finding } from "../finding.ts";
+import { QuarantineWriter, type SqlValue } from "../quarantine.ts";
+import { recordChecksum } from "./keys.ts";
+import { draftOf, keepQuarantine } from "./repair-files.ts";
+import type { RepairedHeader } from "./repaired-header.ts";
+import { splitSources } from "./sources.ts";
+import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
+import deleteRecordsFrom from "./sql/delete-records-from.sql" with { type: "text" };
+import insertRecord from "./sql/insert-record.sql" with { type: "text" };
+import selectStoredRows from "./sql/select-stored-rows.sql" with { type: "text" };
+import selectStoredSession from "./sql/select-stored-session.sql" with { type: "text" };
+import updateSession from "./sql/update-session.sql" with { type: "text" };
+import { configure } from "./writer.ts";
+
+/** Rows of one session that are set aside, and what takes their place. */
+export interface RowChange {
+  readonly session: number;
+  /** Rows from this seq on. */
+  readonly from: number;
+  readonly closers: readonly SessionRecord[];
+  readonly header?: RepairedHeader;
+}
+
+export interface RowRepair {
+  readonly changes: readonly RowChange[];
+  /** The session's id; absent for rows of no session. */
+  readonly id?: string;
+  readonly reason: Finding;
+  readonly quarantine: string;
+}
+
+/**
+ * Sets rows of a sound database aside: a quarantine file first, durable, then one transaction. Killed between them, the
+ * database is as it was; and so it is when this throws.
+ */
+export function repairRows(path: string, repair: RowRepair, system: FileSystem): void {
+  const database = new Database(path, { readwrite: true, create: false, strict: true });
+  try {
+    configure(database);
+    setAside(database, path, repair, system);
+    try {
+      database
+        .transaction(() => {
+          for (const change of repair.changes) apply(database, change);
+        })
+        .immediate();
+    } catch (error) {
+      rmSync(repair.quarantine, { force: true });
+      throw error;
+    }
+    tryCheckpoint(database);
+  } finally {
+    database.close();
+  }
+}
+
+/** What is committed stays in the log otherwise, and the next one to open the store reads it there. */
+function tryCheckpoint(database: Database): void {
+  try {
+    database.run(checkpoint);
+  } catch {
+    // On a full disk, say.
+  }
+}
+
+function setAside(database: Database, path: string, repair: RowRepair, system: FileSystem): void {
+  const { id, reason, quarantine, changes } = repair;
+  const draft = draftOf(quarantine);
+  const { row, seq } = reason.place;
+  const cutAt = { ...(row === undefined ? {} : { row }), ...(seq === undefined ? {} : { seq }) };
+  const head = { ...(id === undefined ? {} : { session: id }), source: basename(path), reason, cutAt };
+  try {
+    using writer = new QuarantineWriter(draft, head, system);
+    for (const { session, from, header } of changes) {
+      if (header !== undefined) putRows(writer, database.prepare(selectStoredSession), { number: session });
+      putRows(writer, database.prepare(selectStoredRows), { session, from });
+    }
+    writer.finish();
+    keepQuarantine(quarantine, system);
+  } catch (error) {
+    // Half a copy would look like one.
+    for (const file of [draft, quarantine]) rmSync(file, { force: true });
+    throw error;
+  }
+}
+
+type Query = ReturnType<Database["prepare"]>;
+
+function putRows(writer: QuarantineWriter, query: Query, parameters: Record<string, number>): void {
+  try {
+    for (const row of query.safeIntegers(true).iterate(parameters)) {
+      const { rowid, ...values } = row as Readonly<Record<string, SqlValue>>;
+      if (typeof rowid !== "bigint") throw new StorageFailedError("A row has no number");
+      writer.row(rowid, values);
+    }
+  } finally {
+    query.finalize();
+  }
+}
+
+function apply(database: Database, { session, from, closers, header }: RowChange): void {
+  database.query(deleteRecordsFrom).run({ session, from });
+  for (const { seq, count, type, time, text } of closers) {
+    const split = splitSources(text);
+    const checksum = recordChecksum(split);
+    database.query(insertRecord).run({ session, seq, count, type, time, ...split, checksum });
+  }
+  if (header === undefined) return;
+  const { key, header: text, checksum } = header;
+  database.query(updateSession).run({ number: session, key, header: text, checksum });
+}
