@@ -335,6 +335,7 @@ function tryStat(path: string): BigIntStats | undefined {
 }
 
 function addStep(index: LogIndex, step: Extract<ScanStep, { kind: "records" }>): void {
+  if (!step.isWhole) return;
   const last = step.records.at(-1)?.record;
   index.add(step.end, last === undefined ? index.next : last.seq + last.count);
 }

@@ -14,6 +14,8 @@ export type ScanStep =
       readonly kind: "records";
       readonly offset: number;
       readonly end: number;
+      /** Whether they are the whole unit: of a frame with a line that is refused they are a part, which has no end. */
+      readonly isWhole: boolean;
       readonly records: readonly DecodedRecord[];
     }
   | { readonly kind: "torn"; readonly tail: TornTail; readonly records: readonly DecodedRecord[] };
@@ -56,7 +58,10 @@ function* scanUnits(
       return;
     }
     if (records.length > 0 || fault === undefined) {
-      yield { kind: "records", offset, end: unit.end, records };
+      // Of plain lines each one is a unit of its own.
+      const isSplit = fault !== undefined && file.encoding === "none";
+      const end = isSplit ? offset + fault.start : unit.end;
+      yield { kind: "records", offset, end, isWhole: fault === undefined || isSplit, records };
     }
     if (fault !== undefined) {
       const line = unit.content.subarray(fault.start);

@@ -10,6 +10,7 @@ import {
 import { configureReading, type ReadAccess } from "./access.ts";
 import { hasLog, identifyDatabase, lookAtHeader, readHeader, sizeOf, WAL_HEADER } from "./identity.ts";
 import { openAbandoned, openAlong, openImmutable, openPlainly } from "./opening.ts";
+import { hasSoundHeader } from "./wal-frames.ts";
 
 /** After so many changes under a reader, it reads as SQLite does by itself, at the price of a file left behind. */
 const MAX_OPENINGS = 8;
@@ -135,8 +136,10 @@ const OPEN: Readonly<Record<Way, (path: string) => Database>> = {
 /** A journal of the other kind must be rolled back before anything can be read, which SQLite does by itself alone. */
 function wayTo(path: string): Way {
   if (isHot(`${path}-journal`)) return "plain";
-  const hasIndex = existsSync(`${path}-shm`) || process.platform === "win32";
-  return hasLog(path) && hasIndex ? "along" : "alone";
+  if (!hasLog(path)) return "alone";
+  if (process.platform === "win32") return "along";
+  // Without leave to write the log's index SQLite would read a header that it does not take again and again, for 10 s.
+  return existsSync(`${path}-shm`) && hasSoundHeader(path) ? "along" : "alone";
 }
 
 /** Whether SQLite would roll a journal back. One that begins with a zero is over, or never reached the disk. */

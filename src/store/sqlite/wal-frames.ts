@@ -57,6 +57,16 @@ export function readWal(database: string, pageSize?: number): WalContents {
   }
 }
 
+/** Whether the log of a database has a header that SQLite takes. */
+export function hasSoundHeader(database: string): boolean {
+  const file = openSync(`${database}-wal`, "r");
+  try {
+    return new FrameReader(file, HEADER).start() !== undefined;
+  } finally {
+    closeSync(file);
+  }
+}
+
 /**
  * Whether something of the lost frames is not in the database already. They are what is left of an older log where the
  * power was cut just when a new one was begun over it.
@@ -156,16 +166,23 @@ class FrameReader {
 
   read(): WalContents {
     if (this.#size < HEADER + this.#frameSize || !this.#fill(0, HEADER)) return EMPTY;
-    const magic = this.#view.getUint32(0);
-    if (magic >>> 1 !== MAGIC >>> 1) return EMPTY;
-    this.#isLittle = magic === MAGIC;
+    if (this.#view.getUint32(0) >>> 1 !== MAGIC >>> 1) return EMPTY;
+    const start = this.start();
     const salt = this.#view.getBigUint64(16);
-    const stored = this.#storedSum(24);
-    const start = isSame(this.#sum({ a: 0, b: 0 }, 0, 24), stored) ? stored : undefined;
     const sound = this.#readSound(salt, start);
     const lost = this.#readLost(salt, sound);
     const pageSize = this.#frameSize - FRAME_HEADER;
     return { pageSize, pages: sound.pages, ...(lost === undefined ? {} : { lost }) };
+  }
+
+  /** The checksum of the log's header, if it is one; its bytes are in the buffer. */
+  start(): Sum | undefined {
+    if (!this.#fill(0, HEADER)) return undefined;
+    const magic = this.#view.getUint32(0);
+    this.#isLittle = magic === MAGIC;
+    const stored = this.#storedSum(24);
+    const isSound = magic >>> 1 === MAGIC >>> 1 && isSame(this.#sum({ a: 0, b: 0 }, 0, 24), stored);
+    return isSound ? stored : undefined;
   }
 
   /** The commits that SQLite takes, and of their last frame the number, the size of the database, and the checksum. */

@@ -223,7 +223,9 @@ export class SqliteWriter implements BackendWriter {
       const { seq, count, type, time, text } = record;
       const split = splitSources(text);
       last = recordChecksum(split);
-      this.#insertRecord.run({ session: number, seq, count, type, time, ...split, checksum: last });
+      const row = { session: number, seq, count, type, time, ...split, checksum: last };
+      // A trigger that somebody added can drop a row without an error.
+      if (this.#insertRecord.run(row).changes === 0) throw notStored(this.#path, seq);
       next = seq + count;
       if (next > MAX_EVENTS) {
         throw new StorageFailedError(`A session holds at most ${MAX_EVENTS} events`, {
@@ -273,4 +275,11 @@ export function configure(database: Database): void {
   if (process.platform === "darwin") database.run(setCheckpointFullfsync);
   database.run(setJournalSizeLimit);
   database.run(setCacheSize);
+}
+
+function notStored(path: string, seq: number): StorageFailedError {
+  return new StorageFailedError("The database did not store a row", {
+    place: { path, seq },
+    hint: "Look for triggers that were added to its tables, and remove them.",
+  });
 }

@@ -101,3 +101,18 @@ for (const encoding of ENCODINGS) {
     });
   });
 }
+
+describe("reading from a seq where a torn tail begins", () => {
+  test("gives nothing of what lies behind it, also after the log was read once", async () => {
+    using place = new Place();
+    const bad = `{"type":"session/title","seq":2,${"x".repeat(60_000)}`;
+    // The part of the file that is decoded at once ends before the last line, which has the seq that would come next.
+    const texts = [titleText(0), titleText(1), bad, titleText(2, "y".repeat(10_000))];
+    place.put("s", "none", buildLog("s", "none", [texts]).bytes);
+    await using store = await place.read();
+    expect(await store.readFrom("s", 2)).toEqual([]);
+    expect((await store.inspect("s")).torn).toBe(true);
+    expect(await store.readFrom("s", 2)).toEqual([]);
+    expect((await store.readFrom("s", 1)).map(({ seq }) => seq)).toEqual([1]);
+  });
+});
