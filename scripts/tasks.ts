@@ -22,6 +22,7 @@ const TASKS: Readonly<Record<string, (args: readonly string[]) => Promise<number
   test: (args) => test(args),
   bench: (args) => step([bun, "bench/run.ts", ...args]),
   crash: (args) => step([bun, "test/crash/main.ts", ...args]),
+  fuzz: (args) => step([bun, "test/fuzz/main.ts", ...args]),
 };
 
 const [name = "", ...args] = process.argv.slice(2);
