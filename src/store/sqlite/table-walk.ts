@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { CorruptError } from "../errors.ts";
 import type { ReadAccess } from "./access.ts";
 
 /*
@@ -37,7 +38,13 @@ export function* walkTable(access: ReadAccess, table: WalkedTable, start = 0): G
     if (isEnd) return;
     // What this page could not go on with, the next one cannot begin with.
     if (rows.length > 0) {
-      from = rows.reduce<number>((last, row) => Math.max(last, table.positionOf(row) ?? last), from) + 1;
+      const last = rows.reduce<number>((most, row) => Math.max(most, table.positionOf(row) ?? most), -1);
+      if (last < from) {
+        // Pages that lead back to themselves: SQLite would go round for ever.
+        yield { kind: "error", from, error: goesRound(from, last) };
+        return;
+      }
+      from = last + 1;
       continue;
     }
     const next = beyond(access, table, from);
@@ -46,6 +53,13 @@ export function* walkTable(access: ReadAccess, table: WalkedTable, start = 0): G
     from = next;
     skips += 1;
   }
+}
+
+function goesRound(from: number, last: number): CorruptError {
+  return new CorruptError("The pages of a table lead back to themselves", {
+    expected: `a row from ${from} on`,
+    found: `none behind ${last}`,
+  });
 }
 
 interface TablePage {
