@@ -85,3 +85,19 @@ describe("a test report", () => {
     expect(summarise(await Bun.file(file).text())).toEqual({ passed: 2, failed: 2, skipped: 2 });
   });
 });
+
+describe.each([
+  ["test/crash/main.ts", ["--runs", "--seed", "--backend", "--run"]],
+  ["test/crash/power-cut.ts", ["--backend"]],
+  ["test/fuzz/main.ts", ["--inputs", "--seconds", "--seed", "--backend", "--only"]],
+] as const)("%s", (script, flags) => {
+  test("tells its flags when it is asked, and at a flag that it does not know", async () => {
+    const asked = await runCommand([process.execPath, script, "--help"]);
+    expect(asked).toMatchObject({ code: 0, stderr: "" });
+    expect(asked.stdout).toStartWith("Usage: ");
+    for (const flag of flags) expect(asked.stdout).toMatch(new RegExp(`^  ${flag} <`, "m"));
+    const unknown = await runCommand([process.execPath, script, "--colour"]);
+    expect(unknown).toMatchObject({ code: 2, stdout: "" });
+    expect(unknown.stderr).toBe(`Unknown option '--colour'\n\n${asked.stdout}`);
+  });
+});

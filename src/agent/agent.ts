@@ -19,7 +19,7 @@ export interface AgentSettings {
 export interface Recovery {
   /** Events that closed an interrupted Turn. */
   readonly closers: number;
-  /** Whether a last record that was never fully written was set aside. */
+  /** Whether an end of the log that is damaged or was never fully written was set aside. */
   readonly torn: boolean;
 }
 

@@ -1,4 +1,5 @@
 import { Command, CommanderError, Option } from "@commander-js/extra-typings";
+import { UsageError } from "../host/usage.ts";
 import { versionInfo } from "../host/version.ts";
 import { EXIT } from "./exit-codes.ts";
 import { flag, rawOptions } from "./options.ts";
@@ -20,6 +21,7 @@ export async function run(args: readonly string[]): Promise<number> {
   addInvoke(program, finish);
   addSessions(program, finish);
   addDoctor(program, finish);
+  assertNotBelow(program, args[0]);
   try {
     await program.parseAsync(args, { from: "user" });
     return code;
@@ -28,6 +30,16 @@ export async function run(args: readonly string[]): Promise<number> {
     // Commander has printed its message; asking for help or the version is no mistake.
     return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   }
+}
+
+/** @throws UsageError for a command that stands below another one */
+function assertNotBelow(program: Command, word: string | undefined): void {
+  const has = ({ commands }: Pick<Command, "commands">) =>
+    commands.some((command) => command.name() === word);
+  if (word === undefined || has(program)) return;
+  const above = program.commands.find(has);
+  if (above === undefined) return;
+  throw new UsageError(`There is no command "${word}"`, `Write \`holdfast ${above.name()} ${word}\`.`);
 }
 
 function addServe(program: Command, finish: (code: number) => void): void {

@@ -11,6 +11,7 @@ import { ToolRegistry } from "../agent/tools/registry.ts";
 import { createApp } from "../routes/app.ts";
 import { formatPlace, HoldfastError } from "../session/errors.ts";
 import { NotFoundError } from "../store/errors.ts";
+import { TORN_END } from "../store/finding.ts";
 import { openMemory } from "../store/memory/index.ts";
 import { openStore, storePaths } from "../store/open-store.ts";
 import type { SessionPersistence } from "../store/persistence.ts";
@@ -129,15 +130,32 @@ async function openAgent(
     return agent;
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
-    return agents.create({ sessionId, cwd });
+    const agent = await agents.create({ sessionId, cwd });
+    log.info("New session {sessionId}", { sessionId });
+    await warnOfStrays(agent, persistence);
+    return agent;
   }
+}
+
+/** The session that is new may have been there before, and have lost its header. */
+async function warnOfStrays({ session }: Agent, persistence: SessionPersistence): Promise<void> {
+  try {
+    if (!(await persistence.hasStrays())) return;
+  } catch {
+    // Whoever reads or writes the store next is told.
+    return;
+  }
+  log.warning(
+    "The store holds events of no session. If {sessionId} was there before, they may be its own: `holdfast sessions verify` tells of them, and `holdfast sessions salvage` brings them back",
+    { sessionId: session.id },
+  );
 }
 
 function logRecovery({ recovery, session }: Agent, persistence: SessionPersistence): void {
   const { closers, torn } = recovery;
   if (torn) {
     log.warning(
-      "The last commit of session {sessionId} was never fully written, or was damaged since. It was set aside: look for a file with .torn- in its name beside {location}",
+      `Session {sessionId}: the ${TORN_END}. That piece was set aside: look for a file with .torn- in its name beside {location}`,
       { sessionId: session.id, location: persistence.locate(session.header) },
     );
   }

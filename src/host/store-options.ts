@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { parseStoreName, type StoreName } from "../store/store-name.ts";
 import { type RawOption, type RawOptions, UsageError } from "./usage.ts";
 
@@ -31,11 +32,30 @@ export function chosenStore(raw: RawOptions, argument: string | undefined): Stor
   return namedStore(raw, "Name one: as an argument, or as --session-db PATH or --session-dir ROOT.");
 }
 
-/** The store that a flag or variable names, for commands whose arguments are sessions. @throws UsageError */
-export function namedStore(
+/**
+ * The store and the ids of a command whose arguments are sessions: where no flag or variable names the store, the first
+ * argument does. @throws UsageError
+ */
+export function storeAndIds(
   raw: RawOptions,
-  hint = "Name one as --session-db PATH or --session-dir ROOT; arguments are the ids of sessions.",
-): StoreName {
+  args: readonly string[],
+): { readonly name: StoreName; readonly ids: readonly string[] } {
+  if (isGiven(raw["sessionDb"]) || isGiven(raw["sessionDir"]))
+    return { name: namedStore(raw, HINT), ids: args };
+  const [first, ...ids] = args;
+  const hint =
+    "Name one: as the first argument, before the ids, or as --session-db PATH or --session-dir ROOT.";
+  if (first === undefined) throw new UsageError("No store is named", hint);
+  const name = parseStoreName(first);
+  // Most likely an id, and the store was left out.
+  if (/^[^/\\:.]+$/.test(first) && !existsSync(first)) {
+    throw new UsageError(`No store is named, and there is none at ${JSON.stringify(first)}`, hint);
+  }
+  return { name, ids };
+}
+
+/** The store that a flag or variable names. @throws UsageError */
+function namedStore(raw: RawOptions, hint: string): StoreName {
   const { sessionDb, sessionDir } = withOneStore(raw);
   if (isGiven(sessionDb)) return { kind: "sqlite", path: path(sessionDb) };
   if (isGiven(sessionDir)) return { kind: "jsonl", path: path(sessionDir) };

@@ -69,6 +69,9 @@ export class NotSerialisableError extends HoldfastError {
   }
 }
 
+const CORRUPT_HINT =
+  "The store was left as it is. `holdfast sessions verify` says what is damaged; `sessions repair` and `sessions salvage` keep what is sound.";
+
 /** Stored bytes that break the format. Carries what the rule expected and what was found. */
 export class CorruptError extends HoldfastError {
   readonly code = "corrupt";
@@ -82,8 +85,7 @@ export class CorruptError extends HoldfastError {
     details: { expected: string; found: string; place?: Place; hint?: string; cause?: unknown },
   ) {
     super(`${what}: expected ${details.expected}, found ${details.found}`, {
-      hint:
-        details.hint ?? "The store was left as it is. Restore a backup, or inspect the session read-only.",
+      hint: details.hint ?? CORRUPT_HINT,
       ...(details.place === undefined ? {} : { place: details.place }),
       ...(details.cause === undefined ? {} : { cause: details.cause }),
     });

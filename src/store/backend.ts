@@ -10,7 +10,7 @@ import type { HoldfastError } from "./errors.ts";
 /** Equal while nothing in the session changed; otherwise opaque. */
 export type Revision = string;
 
-/** A last record that was never fully written. Opaque to all but the backend that made it. */
+/** The end of a log that is damaged or was never fully written. Opaque to all but the backend that made it. */
 export type TornMarker = unknown;
 
 /** A session as it lies in storage. */
@@ -110,6 +110,11 @@ export interface StorageBackend {
   delete(id: string): Promise<boolean>;
   /** Throws a typed error when the store cannot take a commit now (file gone, thread dead). */
   checkWritable(): Promise<void>;
+  /**
+   * Whether records lie in the store that belong to no session, such as one that lost its header. A bounded look, which
+   * may miss some. Not for stores in which that cannot be.
+   */
+  hasStrays?(): Promise<boolean>;
   /** Whether a disk that was full has room again. Without this hook the next commit must show it. */
   hasRoom?(): Promise<boolean>;
   /** Frees everything, the writer lock last. Safe to call twice. */

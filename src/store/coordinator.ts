@@ -205,6 +205,11 @@ export class PersistenceCoordinator implements SessionPersistence {
     });
   }
 
+  async hasStrays(): Promise<boolean> {
+    this.#assertOpen();
+    return (await this.#backend.hasStrays?.()) ?? false;
+  }
+
   async health(): Promise<StoreHealth> {
     if (this.#closing === undefined) return this.#readiness.read();
     return { backend: this.#backend.name, writable: false, problem: "closed" };

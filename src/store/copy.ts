@@ -5,10 +5,11 @@ import { CopyConflictError, CorruptError, HoldfastError, NotFoundError } from ".
 import type { Cancellable, SessionPersistence, SessionStream } from "./persistence.ts";
 
 /**
- * Text of one batch, in UTF-16 units: what one sync makes durable. Not larger, since damage in a session log costs as
- * much of it as lies in one frame.
+ * Text of one batch, in UTF-16 units: what one sync makes durable, and in a compressed log one frame. Not larger, since a
+ * flipped byte costs the whole frame, and in the last one looks like a commit that was cut short. Not smaller, since each
+ * batch waits for the disk, and a short frame packs badly.
  */
-const BATCH_LENGTH = 64 * 1024;
+const BATCH_LENGTH = 16 * 1024;
 
 export interface CopyOptions extends Cancellable {
   /** Told after each batch: events that the target has, and that it will have. */
@@ -35,7 +36,7 @@ export type CopyResult =
       readonly written: number;
       /** The same of source and target. */
       readonly digest: string;
-      /** Whether the source ends in a record that was never fully written; it is not copied. */
+      /** Whether the end of the source is damaged or was never fully written; that piece is not copied. */
       readonly torn: boolean;
     }
   /** The source has a header and not one event: there is nothing to copy. */

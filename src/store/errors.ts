@@ -25,11 +25,12 @@ export class NotFoundError extends HoldfastError {
 export class StoreNotFoundError extends HoldfastError {
   readonly code = "not-found";
 
-  constructor(path: string) {
-    super("There is no store", {
-      place: { path },
-      hint: "Check the path. `holdfast serve` makes a store where there is none; reading does not.",
-    });
+  constructor(
+    path: string,
+    message = "There is no store",
+    hint = "Check the path. `holdfast serve` makes a store where there is none; reading does not.",
+  ) {
+    super(message, { place: { path }, hint });
   }
 }
 
@@ -170,7 +171,8 @@ export const STORE_ERROR_TABLE = {
 
 /** The last one: no room for the index of the write-ahead log, which SQLite makes when it opens a database. */
 const FULL_CODES = new Set(["ENOSPC", "EDQUOT", "SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"]);
-const CORRUPT_CODES = new Set(["SQLITE_CORRUPT", "SQLITE_NOTADB"]);
+/** The last one: a page that lies behind the end of the file. */
+const CORRUPT_CODES = new Set(["SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ"]);
 
 const HINTS: Readonly<Record<string, string>> = {
   ENOTDIR: "A part of the path is a file, not a folder. Name another path.",

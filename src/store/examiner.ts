@@ -8,7 +8,10 @@ import type { Finding } from "./finding.ts";
  * nothing is skipped in silence; an examiner says what is damaged and where, and goes on behind it.
  */
 
-/** Records that are sound in themselves, in the order in which they lie in storage. What seqs they have is another matter. */
+/**
+ * Records that are sound in themselves, in the order in which they lie in storage. What seqs they have is another matter.
+ * None at all where a long stretch yields nothing, so that whoever reads on may stop there.
+ */
 export interface ExaminedRecords {
   readonly kind: "records";
   readonly records: readonly DecodedRecord[];

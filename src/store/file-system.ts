@@ -1,7 +1,10 @@
 import {
   closeSync,
   constants,
+  fchmodSync,
+  fchownSync,
   fdatasyncSync,
+  fstatSync,
   fsyncSync,
   ftruncateSync,
   linkSync,
@@ -12,7 +15,7 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { StorageFailedError } from "./errors.ts";
+import { errorCode, StorageFailedError } from "./errors.ts";
 
 /**
  * The file operations that durability rests on: all that a store writes with its own hands goes through them, and
@@ -37,6 +40,11 @@ export interface FileSystem {
   /** Gives a file another name, in place of whatever file has that name. */
   readonly rename: (from: string, to: string) => void;
   readonly remove: (path: string) => void;
+  /**
+   * Gives a file the owner, the group and the permission bits of another, as far as the system lets this user do so.
+   * Where the group stays another one, it gets no permissions.
+   */
+  readonly adopt: (path: string, like: FileOwner) => void;
   /** Makes one folder, private to the user; its parent must be there. */
   readonly makeFolder: (path: string) => void;
   /** Removes one empty folder. */
@@ -45,7 +53,20 @@ export interface FileSystem {
   readonly syncFolder: (path: string) => void;
 }
 
-const { O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants;
+/** Whose a file is, and what others may do with it: the members of a stat. */
+export interface FileOwner {
+  readonly uid: number;
+  readonly gid: number;
+  readonly mode: number;
+}
+
+const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants;
+/** Windows has no such flag, and no such links. */
+const NO_LINK = constants.O_NOFOLLOW ?? 0;
+const PERMISSIONS = 0o777;
+const GROUP_PERMISSIONS = 0o070;
+/** What is said to who may not give a file away, and in a container that does not know the owner. */
+const REFUSALS = new Set(["EPERM", "EINVAL"]);
 
 export const SYSTEM: FileSystem = {
   create: (path) => openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL, 0o600),
@@ -58,6 +79,7 @@ export const SYSTEM: FileSystem = {
   link: linkSync,
   rename: renameSync,
   remove: unlinkSync,
+  adopt,
   makeFolder: (path) => mkdirSync(path, { mode: 0o700 }),
   removeFolder: rmdirSync,
   syncFolder,
@@ -78,6 +100,36 @@ export function closeFile(system: FileSystem, file: number): void {
     system.close(file);
   } catch {
     // Nothing hangs on it.
+  }
+}
+
+function adopt(path: string, like: FileOwner): void {
+  // By descriptor, and through no link: root must not give away what somebody else put in the place of the file.
+  const file = openSync(path, O_RDONLY | NO_LINK);
+  try {
+    adoptFile(file, like);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Does to an open file what {@link FileSystem.adopt} does. One with a second name stays as it is: it may be another's. */
+export function adoptFile(file: number, { uid, gid, mode }: FileOwner): void {
+  const own = fstatSync(file);
+  if (own.nlink > 1) return;
+  const isOfGroup = own.gid === gid || isPermitted(() => fchownSync(file, own.uid, gid));
+  const bits = mode & (isOfGroup ? PERMISSIONS : PERMISSIONS & ~GROUP_PERMISSIONS);
+  if ((own.mode & PERMISSIONS) !== bits) fchmodSync(file, bits);
+  if (own.uid !== uid) isPermitted(() => fchownSync(file, uid, isOfGroup ? gid : own.gid));
+}
+
+function isPermitted(change: () => void): boolean {
+  try {
+    change();
+    return true;
+  } catch (error) {
+    if (REFUSALS.has(errorCode(error) ?? "")) return false;
+    throw error;
   }
 }
 

@@ -6,6 +6,12 @@ import type { CorruptError } from "./errors.ts";
  * goes on behind it. Source of the codes: docs/cli.md, "What verify finds".
  */
 
+/**
+ * What every command says of the last piece of a log that is not whole. Whether a crash cut it short or it was damaged
+ * later cannot be told.
+ */
+export const TORN_END = "end of the log is damaged or was never fully written";
+
 /** How much a finding weighs. A note is worth knowing, and nothing is wrong. */
 export type Severity = "error" | "note";
 
@@ -29,7 +35,7 @@ export const FINDING_SEVERITY = {
   damaged: "error",
   /** Whole, but no record: JSON, shape or envelope. */
   malformed: "error",
-  /** The end of the log was never fully written. */
+  /** The end of the log is damaged or was never fully written. */
   "torn-tail": "error",
   /** Seqs that are not there. */
   "events-missing": "error",

@@ -20,7 +20,7 @@ export interface SessionSnapshot {
   /** The synthetic events at the end of `log` that are not stored. Empty for a session that was left in order. */
   readonly closers: readonly SessionEvent[];
   readonly revision: Revision;
-  /** Whether the last record was never fully written; it is not part of `log`. */
+  /** Whether the end of the log is damaged or was never fully written; that piece is not part of `log`. */
   readonly torn: boolean;
   /** Event types that this program does not know and that are not ignorable, each with its first seq. */
   readonly unknownTypes: ReadonlyArray<{ readonly type: string; readonly seq: number }>;
@@ -31,7 +31,7 @@ export interface Preparation extends AsyncDisposable {
   readonly session: Session;
   /** Events that recovery committed just now. */
   readonly closers: readonly SessionEvent[];
-  /** Whether recovery set a last record aside that was never fully written. */
+  /** Whether recovery set the end of the log aside, which is damaged or was never fully written. */
   readonly torn: boolean;
   /** Makes the Session the open one of its id; from here on its owner closes it. */
   publish(): Session;
@@ -60,7 +60,7 @@ export interface SessionStream {
    * @throws CorruptError after all that precedes the damage was given out
    */
   readonly pages: AsyncIterable<readonly DecodedRecord[]>;
-  /** Whether a last record was never fully written; known once `pages` is exhausted. */
+  /** Whether the end of the log is damaged or was never fully written; known once `pages` is exhausted. */
   torn(): boolean;
 }
 
@@ -100,7 +100,7 @@ export interface SessionPersistence extends AsyncDisposable {
   /**
    * Appends records that a {@link SessionStream} gave out, byte for byte, and `headerText` where the session is new.
    * Durable when it resolves. They may hold what is only read: older shapes, and types that this program does not know.
-   * With `setTornAside` a last record that was never fully written, as an import that was cut off leaves it, is set
+   * With `setTornAside` an end that was never fully written, as an import that was cut off leaves it, is set
    * aside first; without it such a log is refused.
    * @throws SessionOpenError, SequenceConflictError unless they start at the stored next seq
    */
@@ -121,6 +121,11 @@ export interface SessionPersistence extends AsyncDisposable {
   listSnapshots(request?: PageRequest & Cancellable): Promise<Page<SnapshotSummary>>;
   /** Deletes a session that is not open. @throws NotFoundError, SessionOpenError */
   delete(id: string, options?: Cancellable): Promise<void>;
+  /**
+   * Whether the store holds records of no session, such as one that lost its header; for a warning where a new session
+   * is made. A bounded look, which may miss some.
+   */
+  hasStrays(): Promise<boolean>;
   /** Cheap; for readiness probes. */
   health(): Promise<StoreHealth>;
   /** Waits for the commit under way, refuses everything after it, and frees the store. Safe to call twice. */

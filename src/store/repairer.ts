@@ -35,17 +35,21 @@ export interface StoreRepair {
   /** Sessions and events that can be read, and are carried over. */
   readonly keptSessions: number;
   readonly keptEvents: number;
+  /** Sessions without a header that may have been deleted, and are set aside: how many, and the events in them. */
+  readonly leaving: { readonly sessions: number; readonly events: number };
   readonly backup: string;
   /** Absent where nothing is set aside. */
   readonly quarantine?: string;
 }
 
-/** Rows of no session, which are set aside. */
+/** Rows of no session, which are set aside. They may be all of a session that lost its header. */
 export interface ForeignRepair {
   readonly kind: "foreign";
   readonly location: string;
   readonly reason: Finding;
   readonly rows: number;
+  /** Events that the rows say they hold. */
+  readonly events: number;
   readonly backup: string;
   readonly quarantine: string;
 }
@@ -57,6 +61,8 @@ export interface RepairPlan {
   readonly steps: readonly RepairStep[];
   /** What is wrong and no repair can help: another version, two logs of one id, what may not be read, unpaired calls. */
   readonly helpless: readonly Finding[];
+  /** Whether there is more of that than is told. */
+  readonly hasMoreHelpless?: boolean;
 }
 
 export interface RepairOptions {
@@ -64,6 +70,8 @@ export interface RepairOptions {
   readonly ids?: readonly string[];
   /** Told now and then how far the step is, as a share from 0 to 1. */
   readonly onProgress?: (share: number) => void;
+  /** Ends the planning early: it throws the reason of the signal. A step is not left in the middle. */
+  readonly signal?: AbortSignal;
 }
 
 /** A store that is open for repair. */

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { StoreNotFoundError, toStorageError } from "./errors.ts";
 import type { ExaminedSession } from "./examiner.ts";
@@ -19,20 +19,22 @@ export interface SalvageSource extends AsyncDisposable {
 }
 
 const SQLITE_MAGIC = Buffer.from("SQLite format 3\0");
+/** A write-ahead log begins with one of two numbers, for the order of bytes in its checksums. */
+const LOG_MAGICS = [Buffer.from("377f0682", "hex"), Buffer.from("377f0683", "hex")];
+const LOG_NAME = /-wal$/;
 const KIND = /^(sqlite|jsonl):/;
 
 /**
  * Opens whatever may hold events: a store of either kind, or a single file: a log of either encoding, a piece of one, a
- * backup or a quarantine file. What it is, is told by what is in it, unless the name says `sqlite:` or `jsonl:`.
- * @throws StoreNotFoundError, StoreNameError, StorageFailedError, UnsupportedFormatError
+ * backup or a quarantine file. What it is, is told by what is in it, unless the name says `sqlite:` or `jsonl:`. The
+ * write-ahead log of a database stands for that database, which may be gone.
+ * @throws StoreNotFoundError, StoreNameError, StorageFailedError, UnsupportedFormatError, CorruptError
  */
 export async function openSalvageSource(name: string): Promise<SalvageSource> {
   const { kind, path } = parseStoreName(name);
   const file = basename(path);
-  const found = look(path);
-  const isDatabase = KIND.test(name) ? kind === "sqlite" : found.isFile() && beginsLike(path, SQLITE_MAGIC);
-  if (isDatabase || found.isDirectory()) {
-    const store: StoreName = { kind: isDatabase ? "sqlite" : "jsonl", path };
+  const store = await storeAt(path, KIND.test(name) ? kind : undefined);
+  if (store !== undefined) {
     const examiner = await openExaminer(store, { deep: true });
     return {
       file,
@@ -51,6 +53,27 @@ export async function openSalvageSource(name: string): Promise<SalvageSource> {
   };
 }
 
+/** The store that a path means; nothing where it is a single file. `kind` is what the name says, where it says one. */
+async function storeAt(path: string, kind: StoreName["kind"] | undefined): Promise<StoreName | undefined> {
+  const found = look(path);
+  const isLogLeft = found === undefined && kind !== "jsonl" && look(`${path}-wal`) === "file";
+  if (found === undefined && !isLogLeft) throw new StoreNotFoundError(path);
+  if (kind === "jsonl" || (kind === undefined && found === "folder"))
+    return found === "folder" ? { kind: "jsonl", path } : undefined;
+  const isLog =
+    found === "file" && LOG_NAME.test(path) && LOG_MAGICS.some((magic) => beginsLike(path, magic));
+  if (isLog) return { kind: "sqlite", path: path.replace(LOG_NAME, "") };
+  const isDatabase = kind === "sqlite" || isLogLeft || (found === "file" && (await isLikeDatabase(path)));
+  return isDatabase ? { kind: "sqlite", path } : undefined;
+}
+
+/** Whether a file is a database, or one of ours of which the beginning is gone. */
+async function isLikeDatabase(path: string): Promise<boolean> {
+  if (beginsLike(path, SQLITE_MAGIC)) return true;
+  const { provenShape } = await import("./sqlite/page-shape.ts");
+  return provenShape(path) !== undefined;
+}
+
 async function examineFile(path: string): Promise<readonly ExaminedSession[]> {
   const { isQuarantine } = await import("./quarantine-reader.ts");
   if (isQuarantine(path)) {
@@ -61,14 +84,15 @@ async function examineFile(path: string): Promise<readonly ExaminedSession[]> {
   return [examineLogFile(path)];
 }
 
-function look(path: string): Stats {
+function look(path: string): "file" | "folder" | "other" | undefined {
   try {
     const found = statSync(path, { throwIfNoEntry: false });
-    if (found !== undefined) return found;
+    if (found === undefined) return undefined;
+    if (found.isDirectory()) return "folder";
+    return found.isFile() ? "file" : "other";
   } catch (error) {
     throw toStorageError(error, "The path cannot be used", { path });
   }
-  throw new StoreNotFoundError(path);
 }
 
 function beginsLike(path: string, beginning: Buffer): boolean {

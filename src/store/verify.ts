@@ -5,8 +5,11 @@ import { CorruptError, HoldfastError } from "./errors.ts";
 import type { ExaminedSession, StoreExaminer } from "./examiner.ts";
 import { type Finding, type FindingCode, findingOf, isError } from "./finding.ts";
 
-/** In which state a session is: `damaged` unless all that is wrong is of one kind with a name of its own. */
-export type VerifiedState = "ok" | "torn" | "unsupported" | "duplicate" | "unreadable" | "damaged";
+/**
+ * In which state a session is: `damaged` unless all that is wrong is of one kind with a name of its own. `unsure` where
+ * nothing is wrong with what can be read of it, but the store below it is damaged: its end may be missing.
+ */
+export type VerifiedState = "ok" | "unsure" | "torn" | "unsupported" | "duplicate" | "unreadable" | "damaged";
 
 /** How many findings there are. */
 export interface FindingCounts {
@@ -44,6 +47,8 @@ export interface VerifyProgress {
 export interface VerifyOptions {
   /** Only these sessions; all when absent. */
   readonly ids?: readonly string[];
+  /** Whether the check of the store found it damaged, so that no session is known to be whole. */
+  readonly isStoreDamaged?: boolean;
   /** Told now and then. */
   readonly onProgress?: (progress: VerifyProgress) => void;
   /** Ends the check early; what was found until then was reported. */
@@ -80,7 +85,7 @@ export async function* verifySessions(
     if (breather.isDue(EVENTS_A_SESSION)) await breathe();
     if (signal?.aborted) return;
     missing.delete(session.id);
-    const check = new SessionCheck(session, breather);
+    const check = new SessionCheck(session, breather, options.isStoreDamaged === true);
     for await (const finding of check.run(options)) yield { kind: "finding", session: session.id, finding };
     if (signal?.aborted) return;
     yield { kind: "session", ...check.verdict };
@@ -132,15 +137,17 @@ class Counts {
 class SessionCheck {
   readonly #session: ExaminedSession;
   readonly #breather: Breather;
+  readonly #isStoreDamaged: boolean;
   readonly #counts = new Counts();
   readonly #audit = new LogAudit();
   readonly #digest = new LogDigest();
   /** Whether an ordinary reader gets as far as this. */
   #isReadable = true;
 
-  constructor(session: ExaminedSession, breather: Breather) {
+  constructor(session: ExaminedSession, breather: Breather, isStoreDamaged: boolean) {
     this.#session = session;
     this.#breather = breather;
+    this.#isStoreDamaged = isStoreDamaged;
   }
 
   get verdict(): SessionVerdict {
@@ -152,7 +159,7 @@ class SessionCheck {
 
   get #state(): VerifiedState {
     const counts = this.#counts;
-    if (counts.total.errors === 0) return "ok";
+    if (counts.total.errors === 0) return this.#isStoreDamaged ? "unsure" : "ok";
     if (counts.onlyHas("torn-tail")) return "torn";
     if (counts.onlyHas("unsupported-version", "unknown-type")) return "unsupported";
     if (counts.onlyHas("duplicate")) return "duplicate";
@@ -175,6 +182,7 @@ class SessionCheck {
     let placeOf = (): Place => ({ path: session.location, sessionId: session.id });
     let events = 0;
     for await (const item of session.items()) {
+      if (signal?.aborted) return;
       if (item.kind === "damage") {
         // A torn tail is no part of the log, and in nobody's way.
         if (item.finding.code !== "torn-tail") this.#isReadable = false;

@@ -7,10 +7,12 @@ import {
   openSync,
   readFileSync,
   rmSync,
+  statSync,
   writeSync,
 } from "node:fs";
 import { z } from "zod";
 import { errorCode, LockedError, type LockHolder, StorageFailedError, toStorageError } from "./errors.ts";
+import { adoptFile } from "./file-system.ts";
 import beginExclusive from "./sql/begin-exclusive.sql" with { type: "text" };
 import probeLock from "./sql/probe-lock.sql" with { type: "text" };
 import setJournalModeMemory from "./sql/set-journal-mode-memory.sql" with { type: "text" };
@@ -64,7 +66,9 @@ export function acquireWriterLock(
   let database: Database | undefined;
   try {
     // SQLite would make the file readable for everyone, and wait for ever at a pipe.
-    closeSync(openRegular(lockPath));
+    const file = openRegular(lockPath);
+    giveToOwnerOf(path, file);
+    closeSync(file);
     database = new Database(lockPath, { readwrite: true, create: true });
     database.run(setLockTimeout);
     database.run(setJournalModeMemory);
@@ -140,6 +144,16 @@ function openRegular(path: string): number {
     place: { path },
     hint: "Move it away, or name another path for the store.",
   });
+}
+
+/** Whoever locks a store for its owner, as root may, must not keep the owner from locking it next. */
+function giveToOwnerOf(path: string, file: number): void {
+  try {
+    const store = statSync(path, { throwIfNoEntry: false });
+    if (store !== undefined && store.uid !== fstatSync(file).uid) adoptFile(file, { ...store, mode: 0o600 });
+  } catch {
+    // The lock can be taken all the same.
+  }
 }
 
 /** For people only, so that a full disk does not keep a store from being opened: then nobody is named. */

@@ -26,7 +26,7 @@ describe("the table of sessions", () => {
     ]);
     expect(text.split("\n").slice(0, -1)).toEqual([
       "ID  CREATED               EVENTS  FOLDER  STATE",
-      "a   1970-01-01T00:00:00Z  12      -       ok: the last record was never fully written",
+      "a   1970-01-01T00:00:00Z  12      -       ok: the end of the log is damaged or was never fully written",
       "b   -                     -       -       duplicate: Two files",
     ]);
   });

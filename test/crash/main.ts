@@ -1,22 +1,34 @@
 import { parseArgs } from "node:util";
 import { STORES, type StoreKind } from "../fixtures/host-lab.ts";
+import { HELP, withUsage } from "../fixtures/usage.ts";
 import { crash } from "./harness.ts";
 import { failureText } from "./report.ts";
 
-/*
- * `bun run crash [--runs 30] [--seed S] [--backend sqlite|zstd|none|all] [--run R]`: kills Hosts of the built executable
- * again and again, and checks that nothing that was acknowledged is lost. `--run` does one run again, with those before it on
- * the same store. Exits with 1 when anything is wrong.
- */
+const USAGE = `Usage: bun run crash [flags]
 
-const { values } = parseArgs({
-  options: {
-    runs: { type: "string", default: "30" },
-    seed: { type: "string" },
-    backend: { type: "string", default: "all" },
-    run: { type: "string" },
-  },
-});
+Kills Hosts of the built executable again and again, and checks that nothing that was acknowledged is lost. Exits with 1
+when anything is wrong.
+
+  --runs <number>     how many runs for each kind of store (default: 30)
+  --seed <number>     makes the same choices again; it is printed with every failure
+  --backend <name>    sqlite, zstd, none (plain lines) or all (default: all)
+  --run <number>      one run again, with those before it on the same store
+  -h, --help          print this
+`;
+
+const values = withUsage(
+  USAGE,
+  () =>
+    parseArgs({
+      options: {
+        ...HELP,
+        runs: { type: "string", default: "30" },
+        seed: { type: "string" },
+        backend: { type: "string", default: "all" },
+        run: { type: "string" },
+      },
+    }).values,
+);
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : natural("--seed", values.seed);
 const kinds = STORES.filter((kind) => values.backend === "all" || values.backend === kind);
 if (kinds.length === 0) fail(`--backend is one of ${STORES.join(", ")}, all`);

@@ -2,11 +2,16 @@ import { parseArgs } from "node:util";
 import type { Tally } from "../fixtures/power-cut/check.ts";
 import { JSONL_SCENARIOS } from "../fixtures/power-cut/jsonl.ts";
 import { SQLITE_SCENARIOS } from "../fixtures/power-cut/sqlite.ts";
+import { HELP, withUsage } from "../fixtures/usage.ts";
 
-/*
- * Cuts the power at every point of a recorded Turn, opens every state that this may leave with the real store, and says
- * how many there were: `bun test/crash/power-cut.ts [--backend sqlite|zstd|none]`. Fails at the first that is not right.
- */
+const USAGE = `Usage: bun test/crash/power-cut.ts [flags]
+
+Cuts the power at every point of what a Turn, a repair and a deletion write, opens every state that this may leave with the
+real store, and says how many there were. Fails at the first that is not right.
+
+  --backend <name>    sqlite, zstd, none (plain lines) or all (default: all)
+  -h, --help          print this
+`;
 
 const BACKENDS = {
   sqlite: SQLITE_SCENARIOS,
@@ -14,10 +19,15 @@ const BACKENDS = {
   none: JSONL_SCENARIOS.map((scenario) => ({ ...scenario, run: () => scenario.run("none") })),
 } as const;
 
-const { values } = parseArgs({ options: { backend: { type: "string" } } });
-const chosen = Object.entries(BACKENDS).filter(([name]) => (values.backend ?? name) === name);
-if (chosen.length === 0)
-  throw new Error(`unknown backend ${values.backend}; there are ${Object.keys(BACKENDS)}`);
+const { backend: asked } = withUsage(
+  USAGE,
+  () => parseArgs({ options: { ...HELP, backend: { type: "string", default: "all" } } }).values,
+);
+const chosen = Object.entries(BACKENDS).filter(([name]) => asked === "all" || asked === name);
+if (chosen.length === 0) {
+  process.stderr.write(`--backend is one of ${Object.keys(BACKENDS).join(", ")}, all\n`);
+  process.exit(2);
+}
 for (const [backend, scenarios] of chosen) {
   let sum = 0;
   for (const { name, floor, run } of scenarios) {

@@ -42,16 +42,20 @@ export class Report {
     const points = [...this.#points].sort(([a], [b]) => (a < b ? -1 : 1));
     const rate = seconds === 0 ? 0 : Math.round((seconds / runs) * 1000);
     return [
-      `${kind}, seed ${seed}: ${runs} runs on ${stores} stores in ${seconds.toFixed(1)} s (${rate} ms a run)`,
+      `${kind}, seed ${seed}: ${counted(runs, "run")} on ${counted(stores, "store")} in ${seconds.toFixed(1)} s (${rate} ms a run)`,
       ...points.map(
         ([point, { hit, missed }]) =>
           `  ${String(hit).padStart(4)} ended at: ${point}${missed === 0 ? "" : ` (${missed} more had their last answer before it)`}`,
       ),
-      `  ${turns} Turns, ${events} acknowledged events compared ${compared} times, ${recoveries} Turns closed by recovery, ${tornTails} torn tails`,
-      `  ${this.failures.length} failures`,
+      `  ${counted(turns, "Turn")}, ${counted(events, "acknowledged event")} compared ${counted(compared, "time")}, ${counted(recoveries, "Turn")} closed by recovery, ${counted(tornTails, "torn tail")}`,
+      `  ${counted(this.failures.length, "failure")}`,
       "",
     ].join("\n");
   }
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
 /** What somebody needs who looks into a failure. */

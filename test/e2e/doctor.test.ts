@@ -113,6 +113,9 @@ describe("doctor", () => {
     expect(stdout).toMatch(
       /^warning {2}readable-by-others: [^\n]+\n {9}where: [^\n]+a\.db\n {9}hint: [^\n]+\n/m,
     );
+    expect(stdout).toEndWith(
+      `\n\nThe contents were not checked. That is done by: holdfast sessions verify --session-db ${folder.at("a.db")}\n`,
+    );
   });
 
   test("shows no control character of a path as it is", async () => {

@@ -79,6 +79,11 @@ describe("a mistake is told on stderr with exit code 2:", () => {
       ["serve", "--prot", "1"],
       /unknown option '--prot'.*--port/s,
     ],
+    [
+      "a command without the one above it",
+      ["verify", "--session-db", "a.db"],
+      /no command "verify"\n {2}hint: Write `holdfast sessions verify`\./,
+    ],
     ["an unknown flag of the program", ["--verbose"], /unknown option '--verbose'/],
     ["a flag without its value", ["serve", "--port"], /--port <number>.*argument missing/],
     ["a word too many", ["serve", "now"], /too many arguments/],

@@ -143,9 +143,9 @@ const DAMAGE: ReadonlyArray<readonly [string, number, RegExp, (database: Databas
     (database) => database.run("PRAGMA user_version = 2"),
   ],
   [
-    "an older schema",
-    UNSUPPORTED,
-    /schema version 0.*older version/s,
+    "a schema version that never was",
+    CORRUPT,
+    /header of the database is damaged: expected schema version 1, found 0.*sessions repair/s,
     (database) => database.run("PRAGMA user_version = 0"),
   ],
   [

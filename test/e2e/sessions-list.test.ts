@@ -216,7 +216,9 @@ describe("a session that is not sound is listed with its state and the reason:",
         }),
       ]),
     );
-    expect((await list([root, "--check"])).stdout).toContain("ok: the last record was never fully written");
+    expect((await list([root, "--check"])).stdout).toContain(
+      "ok: the end of the log is damaged or was never fully written",
+    );
   });
 });
 

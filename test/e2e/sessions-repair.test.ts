@@ -46,6 +46,8 @@ interface Case {
   /** The session's file. */
   readonly file: string;
   readonly step: string;
+  /** How the command that gets back what was set aside names the session. */
+  readonly named: string;
   readonly kept: number;
   readonly after: number;
   make(folder: TempFolder): Promise<void>;
@@ -59,7 +61,8 @@ const CASES: ReadonlyArray<readonly [string, Case]> = [
       args: ["--session-db", "a.db"],
       name: "sqlite:a.db",
       file: "a.db",
-      step: "keep 3 events, set 4 rows aside, with 3 events in them, add 2 events that close the open Turn",
+      step: "keep 3 events, set 4 rows aside, with 3 events in them, add 2 events to close the open Turn",
+      named: "default ",
       kept: 3,
       after: 5,
       async make(folder) {
@@ -76,7 +79,8 @@ const CASES: ReadonlyArray<readonly [string, Case]> = [
       args: ["--session-dir", "logs"],
       name: "jsonl:logs",
       file: LOG,
-      step: "keep 2 events, set … bytes aside, with 4 events in them, add 1 event that close the open Turn",
+      step: "keep 2 events, set … bytes aside, with 4 events in them, add 1 event to close the open Turn",
+      named: "",
       kept: 2,
       after: 3,
       async make(folder) {
@@ -88,7 +92,7 @@ const CASES: ReadonlyArray<readonly [string, Case]> = [
   ],
 ];
 
-describe.each(CASES)("sessions repair of %s", (_, { args, file, step, kept, after, make, name }) => {
+describe.each(CASES)("sessions repair of %s", (_, { args, file, step, named, kept, after, make, name }) => {
   test("says what it would do and does nothing, then does just that, and then has nothing to do", async () => {
     await using folder = await TempFolder.create();
     await make(folder);
@@ -99,18 +103,22 @@ describe.each(CASES)("sessions repair of %s", (_, { args, file, step, kept, afte
     expect(dry).toMatchObject({ code: 0, stderr: "" });
     const lines = dry.stdout.split("\n");
     expect(lines[0]?.replace(/\d+ bytes/, "… bytes")).toBe(`repair default: ${step}`);
-    expect(lines[1]).toMatch(/^ {2}because of error [a-z-]+ in default: /);
+    expect(lines[1]).toMatch(/^ {2}reason: [A-Z].* \([a-z-]+; file /);
     expect(lines[2]).toEndWith(`${file}.backup-1`);
     expect(lines[3]).toEndWith(`${file}.quarantine-1`);
     expect(lines[4]).toBe("1 step to do; nothing was changed");
+    const back = `holdfast sessions salvage ${named}--from ${lines[2]?.replace("  backup ", "")} --to STORE`;
+    expect(lines.slice(5)).toEqual([`to get events back that would be set aside: ${back}`, ""]);
+    expect(await sessions(folder, "repair", name, "default", "--dry-run")).toEqual(dry);
     expect(await folderState(folder.path)).toEqual(before);
 
     const real = await sessions(folder, "repair", ...args);
     expect(real).toMatchObject({ code: 0, stderr: "" });
     expect(real.stdout.split("\n").slice(0, 5)).toEqual([...lines.slice(0, 4), "done: repair default"]);
     expect(real.stdout).toMatch(
-      new RegExp(`\nok default: ${after} events, sha256 [0-9a-f]{64}\n1 of 1 step done\n$`),
+      new RegExp(`\nok default: ${after} events, sha256 [0-9a-f]{64}\n1 of 1 step done\nto get events back `),
     );
+    expect(real.stdout).toEndWith(`\nto get events back that were set aside: ${back}\n`);
     if (file === LOG) expect(readFileSync(folder.at(`${file}.backup-1`)).equals(original)).toBe(true);
     const quarantine = readFileSync(folder.at(`${file}.quarantine-1`), "utf8");
     expect(JSON.parse(quarantine.split("\n")[0] ?? "")).toMatchObject({ type: "holdfast-quarantine" });
@@ -185,9 +193,9 @@ describe("what no repair can help", () => {
       const finished = await sessions(folder, "repair", "--session-dir", "logs", ...dry);
       expect(finished).toMatchObject({ code: 5, stderr: "" });
       const lines = finished.stdout.split("\n");
-      expect(lines[0]).toStartWith("cannot repair: error unknown-type in future: ");
+      expect(lines[0]).toStartWith("cannot repair future: ");
       expect(lines[1]).toBe("  instead: use the program, or the version of Holdfast, that wrote it");
-      expect(lines[2]).toStartWith("cannot repair: error tool-pairing in unpaired: ");
+      expect(lines[2]).toStartWith("cannot repair unpaired: ");
       expect(lines[3]).toBe("  instead: holdfast sessions salvage unpaired --from jsonl:logs --to STORE");
       expect(lines[4]).toBe("nothing to repair, 2 findings that no repair can help");
     }

@@ -52,8 +52,8 @@ class Damaged implements AsyncDisposable {
     return this.log("zstd");
   }
 
-  /** The lines of verify, which ends with 5 and changes nothing. */
-  async verify(): Promise<string[]> {
+  /** The lines of verify but the last, which names the command to go on with. It ends with 5 and changes nothing. */
+  async verify(next: "repair" | "salvage" = "repair"): Promise<string[]> {
     const name = existsSync(this.folder.at("a.db"))
       ? ["--session-db", this.folder.at("a.db")]
       : ["--session-dir", this.folder.at("logs")];
@@ -61,7 +61,12 @@ class Damaged implements AsyncDisposable {
     const { code, stdout, stderr } = await runHoldfast(["sessions", "verify", ...name]);
     expect({ code, stderr }).toEqual({ code: 5, stderr: "" });
     expect(await folderState(this.folder.path)).toEqual(before);
-    return stdout.replaceAll(this.folder.path, "").split("\n").slice(0, -1);
+    const lines = stdout.replaceAll(this.folder.path, "").split("\n").slice(0, -1);
+    const [flag, path] = [name[0], name[1]?.replace(this.folder.path, "")];
+    const command =
+      next === "repair" ? `repair --dry-run ${flag} ${path}` : `salvage --from jsonl:${path} --to STORE`;
+    expect(lines.pop()).toBe(`next: holdfast sessions ${command}`);
+    return lines;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -111,7 +116,9 @@ describe("verify finds in a log", () => {
     truncateSync(path, last + 12);
     utimesSync(path, 0, 0);
     const [found, verdict, ...rest] = await store.verify();
-    expect(found).toContain("error torn-tail in s: The end of the log was never fully written: expected ");
+    expect(found).toContain(
+      "error torn-tail in s: The end of the log is damaged or was never fully written: expected ",
+    );
     expect(found).toContain(`(file ${LOG}.zstd, byte ${last}, row 6)`);
     expect(verdict).toStartWith("torn s: 1 error, 0 notes; 12 events can be read, sha256 ");
     expect(rest).toEqual(["1 session, 1 torn; 1 error, 0 notes"]);
@@ -138,7 +145,7 @@ describe("verify finds in a log", () => {
     await cp(store.folder.at("logs", "--srv-x--", "s"), store.folder.at("logs", "--srv-y--", "other"), {
       recursive: true,
     });
-    const found = await store.verify();
+    const found = await store.verify("salvage");
     expect(found.filter((text) => !text.startsWith("note") && !text.startsWith("ok"))).toEqual([
       expect.stringMatching(/^error header-misplaced in s: .*expected the name other, found s /),
       expect.stringMatching(/^damaged s: 1 error, 0 notes; 3 events can be read, sha256 /),
@@ -195,7 +202,7 @@ describe("verify finds in a database", () => {
     writeFileSync(path, bytes);
     const found = await store.verify();
     expect(found[0]).toStartWith("error store-damaged: SQLite finds the database damaged: expected ");
-    expect(found.at(-1)).toMatch(/^3 sessions, 2 ok, 1 damaged; \d+ errors, 0 notes$/);
+    expect(found.at(-1)).toMatch(/^3 sessions, 2 unsure, 1 damaged; \d+ errors, 0 notes$/);
     expect(found.find((text) => text.startsWith("damaged b: "))).toMatch(
       /; [1-9]\d+ events can be read, sha256 /,
     );
@@ -208,8 +215,10 @@ describe("verify finds in a database", () => {
     writeFileSync(path, readFileSync(path).fill(0xa5, 100, 4_096));
     const { code, stdout, stderr } = await runHoldfast(["sessions", "verify", "--session-db", path]);
     expect(code).toBe(5);
-    expect(stdout).toMatch(/^error store-damaged: SQLite cannot check the database: /);
-    expect(stdout).toMatch(/\n0 sessions; \d errors, 0 notes\n$/);
-    expect(stderr).toBe(`No session can be found in sqlite:${path}\n`);
+    expect(stdout).toMatch(/^error store-damaged: SQLite cannot check the database; .*--dry-run` tells: /);
+    expect(stdout).toMatch(
+      /\n0 sessions; \d errors, 0 notes\nnext: holdfast sessions repair --dry-run --session-db .*\n$/,
+    );
+    expect(stderr).toBe(`No session can be found in sqlite:${path} as it is; a repair may find some\n`);
   });
 });

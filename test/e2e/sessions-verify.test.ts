@@ -71,10 +71,19 @@ describe.each(["--session-db", "--session-dir"] as const)("verify %s", (flag) =>
     });
     const variable = { env: { [`HOLDFAST_${flag.slice(2).toUpperCase().replace("-", "_")}`]: path } };
     expect(await verify(["--all"], { cwd: folder.path, ...variable })).toEqual(finished);
-    expect(await verify(["two", flag, path], { cwd: folder.path })).toEqual({
+    const two = await verify(["two", flag, path], { cwd: folder.path });
+    expect(two).toEqual({
       code: 0,
       stdout: `${ok("two")}1 session, 1 ok; 0 errors, 0 notes\n`,
       stderr: "",
+    });
+    // Where nothing else names the store, the first argument does; else it is an id.
+    expect(await verify([path, "--all"], { cwd: folder.path })).toEqual(finished);
+    expect(await verify([name, "two"], { cwd: folder.path })).toEqual(two);
+    expect(await verify(["two"], { cwd: folder.path, ...variable })).toEqual(two);
+    expect(await verify([path, flag, path], { cwd: folder.path })).toMatchObject({
+      code: 3,
+      stdout: expect.stringContaining(`missing ${path}: there is no such session\n`),
     });
   });
 
@@ -120,12 +129,13 @@ describe("verify ends with", () => {
     expect({ code, stderr }).toEqual({ code: 5, stderr: "" });
     const lines = stdout.split("\n");
     expect(lines[0]).toMatch(/^error damaged in default: .*expected .*, found .* \(file .*, .*seq 8.*\)$/);
-    expect(lines.slice(-4)).toEqual([
+    expect(lines.slice(-5)).toEqual([
       expect.stringMatching(
         /^damaged default: \d errors?, 0 notes; 8 events can be read, sha256 [0-9a-f]{64}$/,
       ),
       "missing gone: there is no such session",
       expect.stringMatching(/^1 session, 1 damaged, 1 missing; \d errors?, 0 notes$/),
+      `next: holdfast sessions repair --dry-run default gone --session-db ${folder.at("a.db")}`,
       "",
     ]);
   });
@@ -140,7 +150,11 @@ describe("verify ends with", () => {
       [["--session-db", "notes.txt"], 7, "not a SQLite database"],
       [["--session-db", "gone.db", "--session-dir", "logs"], 2, "each name a store"],
       [["--session-db", ""], 2, "it must be a path"],
-      [["logs"], 2, "No store is named"],
+      [[], 2, "No store is named"],
+      [["default"], 2, 'No store is named, and there is none at "default"'],
+      [["gone.db", "default"], 3, "There is no store"],
+      [["--session-dir", "logs"], 3, "no session log in the folder"],
+      [["logs"], 3, "no session log in the folder"],
       [["s", "--all", "--session-dir", "logs"], 2, "exclude each other"],
     ];
     const before = await folderState(folder.path);

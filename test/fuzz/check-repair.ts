@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { FindingCode } from "../../src/store/finding.ts";
-import type { RepairPlan } from "../../src/store/repairer.ts";
+import type { RepairPlan, RepairStep } from "../../src/store/repairer.ts";
 import type { StoreName } from "../../src/store/store-name.ts";
 import type { Mark, StoreReading } from "./check-reading.ts";
 import { errorsIn, type Verified, verify } from "./check-verify.ts";
@@ -62,7 +62,7 @@ export async function checkRepair(
       mark(`repair ${step.kind} ${step.kind === "session" ? step.id : ""}`);
       const done = await typed("repairing", () => repairer.carryOut(step));
       if ("value" in done) continue;
-      needUndamaged(input, place);
+      needUndamaged(input, place, step);
       return false;
     }
   }
@@ -116,12 +116,14 @@ function needAsForeseen(foreseen: Outcome<RepairPlan>, plan: RepairPlan): void {
   else need(Bun.deepEquals(foreseen.value, plan), rule, () => `${told(foreseen.value)} became ${told(plan)}`);
 }
 
-/** The original is there whole. */
-function needUndamaged({ files }: Input, place: string): void {
+/** The original is there whole, in its place or, where SQLite had to open the database for writing, as the step's backup. */
+function needUndamaged({ files }: Input, place: string, { backup }: RepairStep): void {
   const now = readFiles(place);
   for (const [file, bytes] of files) {
     if (/-shm$|-journal$|\.creating$|holdfast-draft/.test(file)) continue;
-    const isSame = now.get(file)?.equals(bytes) === true;
+    const copy = file.endsWith("-wal") ? `${backup}-wal` : backup;
+    const isKept = existsSync(copy) && readFileSync(copy).equals(bytes);
+    const isSame = now.get(file)?.equals(bytes) === true || isKept;
     need(isSame, "what was not repaired stays as it is", () => `${file} changed`);
   }
 }

@@ -1,6 +1,7 @@
 import type { Level } from "../../store/health/findings.ts";
 import { formatMilliseconds } from "../../store/health/sync-probe.ts";
 import { printableLine } from "../printable.ts";
+import { storeFlag } from "../sessions/next-step.ts";
 import type { DoctorReport } from "./doctor.ts";
 import { formatBytes } from "./units.ts";
 
@@ -19,7 +20,14 @@ export function reportText(report: DoctorReport): string {
   ];
   const width = Math.max(...lines.map(([label]) => label.length));
   const facts = lines.map(([label, value]) => `${label.padEnd(width)}  ${printableLine(value)}\n`).join("");
-  return `${facts}\n${report.findings.map(findingText).join("")}`;
+  return `${facts}\n${report.findings.map(findingText).join("")}${contentsText(report)}`;
+}
+
+/** What a person may take a sound report for. */
+function contentsText({ store }: DoctorReport): string {
+  if (store === undefined || (store.state !== "store" && store.state !== "refused")) return "";
+  const command = `holdfast sessions verify ${storeFlag(store)}`;
+  return `\n${printableLine(`The contents were not checked. That is done by: ${command}`)}\n`;
 }
 
 function findingText({ level, code, what, where, hint }: DoctorReport["findings"][number]): string {

@@ -1,5 +1,6 @@
 import { formatPlace } from "../../session/errors.ts";
 import type { CopyResult } from "../../store/copy.ts";
+import { TORN_END } from "../../store/finding.ts";
 import type { SessionSummary } from "../../store/persistence.ts";
 import { printableLine } from "../printable.ts";
 
@@ -56,7 +57,7 @@ function contents(
   { events, digest, torn }: Extract<CopyReport, { readonly digest: string }>,
   resumed = "",
 ): string {
-  const rest = torn ? "; a last record that was never fully written was left out" : "";
+  const rest = torn ? `; the ${TORN_END}, and that piece was left out` : "";
   return `${events} ${events === 1 ? "event" : "events"}${resumed}, sha256 ${digest}${rest}`;
 }
 

@@ -28,7 +28,7 @@ export interface ListedSession {
   readonly state: "ok" | SessionProblem["state"];
   readonly reason?: string;
   readonly location?: string;
-  /** Events that can be read, and whether a last record was never fully written: with `--check` only. */
+  /** Events that can be read, and whether the end of the log is damaged or incomplete: with `--check` only. */
   readonly events?: number;
   readonly torn?: boolean;
   readonly header?: SessionHeader;

@@ -80,6 +80,7 @@ function addVerify(sessions: Command, finish: (code: number) => void): void {
   const command = sessions
     .command("verify")
     .description("check a store and its sessions, and say what is wrong; reads only")
+    .argument("[store]", "store to check, where no flag or variable names it")
     .argument("[id...]", "sessions to check; all when none is named")
     .addOption(storeFlags.db())
     .addOption(storeFlags.dir())
@@ -87,11 +88,12 @@ function addVerify(sessions: Command, finish: (code: number) => void): void {
     .addOption(new Option("--json", "print one JSON object a line"))
     .addHelpText(
       "after",
-      "\nExits with 5 when something is wrong.\n\nExample:\n  holdfast sessions verify --session-db ./data/agent.db",
+      `${STORES}\n\nExits with 5 when something is wrong.\n\nExamples:\n  holdfast sessions verify ./data/agent.db\n  holdfast sessions verify default --session-db ./data/agent.db`,
     );
-  command.action(async (ids, { all, json, ...options }) => {
+  command.action(async (store, ids, { all, json, ...options }) => {
     const { verify } = await import("./verify.ts");
-    finish(await verify(rawOptions(command, options), ids, { all: all === true, json: json === true }));
+    const args = store === undefined ? [] : [store, ...ids];
+    finish(await verify(rawOptions(command, options), args, { all: all === true, json: json === true }));
   });
 }
 
@@ -99,6 +101,7 @@ function addRepair(sessions: Command, finish: (code: number) => void): void {
   const command = sessions
     .command("repair")
     .description("make damaged sessions sound again, with a backup, and with all that is cut set aside")
+    .argument("[store]", "store to repair, where no flag or variable names it")
     .argument("[id...]", "sessions to repair; all that need it when none is named")
     .addOption(storeFlags.db())
     .addOption(storeFlags.dir())
@@ -106,12 +109,13 @@ function addRepair(sessions: Command, finish: (code: number) => void): void {
     .addOption(new Option("--json", "print one JSON object a line"))
     .addHelpText(
       "after",
-      "\nThe store must not be in use.\n\nExample:\n  holdfast sessions repair --dry-run --session-db ./data/agent.db",
+      `${STORES}\n\nThe store must not be in use.\n\nExamples:\n  holdfast sessions repair --dry-run ./data/agent.db\n  holdfast sessions repair default --session-db ./data/agent.db`,
     );
-  command.action(async (ids, { dryRun, json, ...options }) => {
+  command.action(async (store, ids, { dryRun, json, ...options }) => {
     const { repair } = await import("./repair.ts");
     const flags = { dryRun: dryRun === true, json: json === true };
-    finish(await repair(rawOptions(command, options), ids, flags));
+    const args = store === undefined ? [] : [store, ...ids];
+    finish(await repair(rawOptions(command, options), args, flags));
   });
 }
 

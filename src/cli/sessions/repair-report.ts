@@ -9,7 +9,8 @@ import type {
 } from "../../store/repairer.ts";
 import { formatStoreName, type StoreName } from "../../store/store-name.ts";
 import { printableLine } from "../printable.ts";
-import { counted, findingJson, findingText } from "./verify-report.ts";
+import { afterRepair, salvageCommand } from "./next-step.ts";
+import { counted, findingJson, reasonText } from "./verify-report.ts";
 
 /* How a repair is told: lines for people, or JSON (docs/cli.md, "holdfast sessions repair"). */
 
@@ -17,7 +18,7 @@ import { counted, findingJson, findingText } from "./verify-report.ts";
 export function stepText(step: RepairStep): string {
   const lines = [
     headline(step),
-    `  because of ${findingText(step.reason, step.kind === "session" ? step.id : undefined)}`,
+    `  reason: ${reasonText(step.reason)}`,
     `  backup ${step.backup}`,
     ...(step.quarantine === undefined ? [] : [`  quarantine ${step.quarantine}`]),
   ];
@@ -46,7 +47,7 @@ export function doneJson(step: RepairStep): object {
 /** What no repair can help, and what to do instead. */
 export function helplessText(finding: Finding, store: StoreName): string {
   const lines = [
-    `cannot repair: ${findingText(finding, undefined)}`,
+    `cannot repair ${finding.place.sessionId ?? formatStoreName(store)}: ${reasonText(finding)}`,
     `  instead: ${insteadOf(finding, store)}`,
   ];
   return `${lines.map(printableLine).join("\n")}\n`;
@@ -56,14 +57,28 @@ export function helplessJson(finding: Finding, store: StoreName): object {
   return { ...findingJson(finding, undefined), kind: "helpless", instead: insteadOf(finding, store) };
 }
 
-/** The last line for people. */
-export function summaryText({ steps, helpless }: RepairPlan, done: number, isDry: boolean): string {
+/**
+ * The last lines for people.
+ * @param done how many steps were carried out
+ */
+export function summaryText(plan: RepairPlan, done: number, isDry: boolean, store: StoreName): string {
+  const salvages = afterRepair(isDry ? plan.steps : plan.steps.slice(0, done), store);
+  const lines = [
+    countText(plan, done, isDry),
+    ...salvages.map(
+      (command) => `to get events back that ${isDry ? "would be" : "were"} set aside: ${command}`,
+    ),
+  ];
+  return `${lines.map(printableLine).join("\n")}\n`;
+}
+
+function countText({ steps, helpless }: RepairPlan, done: number, isDry: boolean): string {
   const rest =
     helpless.length === 0 ? "" : `, ${counted(helpless.length, "finding")} that no repair can help`;
-  if (steps.length === 0) return `nothing to repair${rest}\n`;
+  if (steps.length === 0) return `nothing to repair${rest}`;
   return isDry
-    ? `${counted(steps.length, "step")} to do${rest}; nothing was changed\n`
-    : `${done} of ${counted(steps.length, "step")} done${rest}\n`;
+    ? `${counted(steps.length, "step")} to do${rest}; nothing was changed`
+    : `${done} of ${counted(steps.length, "step")} done${rest}`;
 }
 
 function nameOf(step: RepairStep): string {
@@ -84,14 +99,14 @@ function headline(step: RepairStep): string {
     case "store":
       return `${nameOf(step)}: ${storeParts(step)}`;
     case "foreign":
-      return `${nameOf(step)} ${foreignPlace(step)}`;
+      return `${nameOf(step)} ${foreignPlace(step)}, with ${counted(step.events, "event")} in them: they may be a whole session that lost its header, and a salvage brings it back`;
   }
 }
 
 function sessionParts({ keptEvents, cut, closers, header }: SessionRepair): string[] {
   const { bytes, rows, events } = cut;
   const size = rows > 0 ? counted(rows, "row") : counted(bytes, "byte");
-  const made = closers === 0 ? [] : [`add ${counted(closers, "event")} that close the open Turn`];
+  const made = closers === 0 ? [] : [`add ${counted(closers, "event")} to close the open Turn`];
   return [
     `keep ${counted(keptEvents, "event")}`,
     `set ${size} aside, with ${counted(events, "event")} in ${rows + bytes === 1 ? "it" : "them"}`,
@@ -100,8 +115,11 @@ function sessionParts({ keptEvents, cut, closers, header }: SessionRepair): stri
   ];
 }
 
-function storeParts({ keptSessions, keptEvents }: StoreRepair): string {
-  return `carry ${counted(keptSessions, "session")} with ${counted(keptEvents, "event")} over`;
+function storeParts({ keptSessions, keptEvents, leaving }: StoreRepair): string {
+  const kept = `carry ${counted(keptSessions, "session")} with ${counted(keptEvents, "event")} over`;
+  if (leaving.sessions === 0) return kept;
+  const aside = `set ${counted(leaving.sessions, "session")} without a header aside`;
+  return `${kept}, ${aside}, with ${counted(leaving.events, "event")}: deleted, perhaps, and a salvage brings them back`;
 }
 
 function foreignPlace({ location }: ForeignRepair): string {
@@ -110,7 +128,6 @@ function foreignPlace({ location }: ForeignRepair): string {
 
 /** What helps where a repair does not. */
 function insteadOf({ code, place: { sessionId } }: Finding, store: StoreName): string {
-  const session = sessionId === undefined ? "" : ` ${sessionId}`;
   switch (code) {
     case "unsupported-version":
     case "unknown-type":
@@ -120,6 +137,6 @@ function insteadOf({ code, place: { sessionId } }: Finding, store: StoreName): s
     case "duplicate":
       return "look at both logs, and move the one that is not wanted out of the root";
     default:
-      return `holdfast sessions salvage${session} --from ${formatStoreName(store)} --to STORE`;
+      return salvageCommand(formatStoreName(store), sessionId === undefined ? [] : [sessionId]);
   }
 }

@@ -1,4 +1,4 @@
-import { namedStore } from "../../host/store-options.ts";
+import { storeAndIds } from "../../host/store-options.ts";
 import type { RawOptions } from "../../host/usage.ts";
 import { isError } from "../../store/finding.ts";
 import { openExaminer, openRepairer, planRepair } from "../../store/open-examiner.ts";
@@ -29,8 +29,8 @@ export interface RepairFlags {
  * `holdfast sessions repair`: says what is to be done, does it step by step, and checks what came of it. Exits with the
  * code of damage where something stays wrong.
  */
-export async function repair(raw: RawOptions, ids: readonly string[], flags: RepairFlags): Promise<number> {
-  const name = namedStore(raw);
+export async function repair(raw: RawOptions, args: readonly string[], flags: RepairFlags): Promise<number> {
+  const { name, ids } = storeAndIds(raw, args);
   using stop = new StopSignals();
   const code = await printing((output) => new RepairCommand(name, ids, flags, stop.signal, output).run());
   if (stop.code === undefined) return code;
@@ -69,7 +69,7 @@ class RepairCommand {
     }
     const isSound = done.length === 0 || this.#signal.aborted || (await this.#check(done));
     const counts = { steps: plan.steps.length, done: done.length, helpless: plan.helpless.length };
-    await this.#print(summaryText(plan, done.length, dryRun), { kind: "summary", ...counts });
+    await this.#print(summaryText(plan, done.length, dryRun, this.#name), { kind: "summary", ...counts });
     if (!isSound || plan.helpless.some(isError)) return EXIT.corrupt;
     return missing.length === 0 ? EXIT.ok : EXIT.notFound;
   }

@@ -70,6 +70,7 @@ function describe(report: SalvageReport): string {
 }
 
 function contents({
+  events,
   taken,
   aside,
   missing,
@@ -77,7 +78,7 @@ function contents({
   digest,
 }: Extract<SalvageReport, { readonly digest: string }>): string {
   const parts = [
-    `${counted(taken)} taken over`,
+    `${counted(events)}, ${taken} of them taken over`,
     ...(aside === 0 ? [] : [`${aside} kept beside the history`]),
     ...(repeated === 0 ? [] : [`${repeated} there twice`]),
     missing === 0 ? "none missing" : `${missing} missing`,

@@ -38,12 +38,7 @@ export async function salvage(ids: readonly string[], command: SalvageCommand): 
     throw new UsageError("--all and single sessions exclude each other", HINT);
   if (command.id === "") throw new UsageError("--id cannot be empty", HINT);
   const to = parseStoreName(command.to);
-  if (to.kind === "sqlite" && isSameStore(parseStoreName(command.from), to)) {
-    throw new UsageError(
-      "--from and --to name the same database",
-      "Salvage into another one: the damaged one is only read.",
-    );
-  }
+  assertOther(parseStoreName(command.from), to);
   using stop = new StopSignals();
   const code = await printing((output) => run(ids, command, to, stop.signal, output));
   if (stop.code === undefined) return code;
@@ -59,6 +54,8 @@ async function run(
   output: Output,
 ): Promise<number> {
   await using source = await openSalvageSource(command.from);
+  // A log stands for its database.
+  if (source.store !== undefined) assertOther(source.store, to);
   // Taken down first: the new sessions may come into the same root.
   const sessions = await Array.fromAsync(source.sessions(ids.length === 0 ? undefined : [...new Set(ids)]));
   assertOneForId(command, ids, source, sessions);
@@ -94,6 +91,15 @@ async function run(
   if (reports.length === 0) process.stderr.write(`There is no session in ${printableLine(command.from)}\n`);
   else if (!command.json) await output.write(summaryText(reports));
   return exitCode(reports);
+}
+
+/** @throws UsageError where a database would be read and written at once */
+function assertOther(from: StoreName, to: StoreName): void {
+  if (to.kind !== "sqlite" || !isSameStore(from, to)) return;
+  throw new UsageError(
+    "--from and --to name the same database",
+    "Salvage into another one: the damaged one is only read.",
+  );
 }
 
 /** @throws UsageError where a new id is given and it is not for one session */

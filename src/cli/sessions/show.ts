@@ -2,6 +2,7 @@ import { chosenStore } from "../../host/store-options.ts";
 import type { RawOptions } from "../../host/usage.ts";
 import { recordTexts } from "../../session/records.ts";
 import { HoldfastError, NotFoundError } from "../../store/errors.ts";
+import { TORN_END } from "../../store/finding.ts";
 import { openStoreReadOnly } from "../../store/open-store.ts";
 import type { SessionPersistence, SessionStream } from "../../store/persistence.ts";
 import type { StoreName } from "../../store/store-name.ts";
@@ -84,7 +85,7 @@ async function printText(reading: SessionReading, output: Output): Promise<void>
   await output.write(tailText(reading));
 }
 
-const TORN = "the last record was never fully written, and is left out";
+const TORN = `the ${TORN_END}; that piece is left out`;
 
 function notesOn({ torn, unknownTypes, closers }: SessionReading): string[] {
   const notes = unknownTypes.map(

@@ -1,3 +1,4 @@
+import { TORN_END } from "../../store/finding.ts";
 import { printableLine } from "../printable.ts";
 import type { ListedSession } from "./list.ts";
 
@@ -28,7 +29,7 @@ export class SessionTable {
   }
 
   #cells({ id, header, state, reason, events, torn }: ListedSession): string[] {
-    const notes = [reason, torn === true ? "the last record was never fully written" : undefined];
+    const notes = [reason, torn === true ? `the ${TORN_END}` : undefined];
     const told = notes.filter((note) => note !== undefined).join("; ");
     return [
       id,

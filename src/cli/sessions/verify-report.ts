@@ -1,11 +1,13 @@
 import { formatPlace } from "../../session/errors.ts";
-import { FINDING_SEVERITY, type Finding } from "../../store/finding.ts";
+import { FINDING_SEVERITY, type Finding, type FindingCode, isError } from "../../store/finding.ts";
 import { formatStoreName, type StoreName } from "../../store/store-name.ts";
 import type { SessionVerdict, VerifyReport } from "../../store/verify.ts";
 import { printableLine } from "../printable.ts";
+import { afterVerify } from "./next-step.ts";
 
 const STATES: ReadonlyArray<SessionVerdict["state"]> = [
   "ok",
+  "unsure",
   "torn",
   "damaged",
   "unsupported",
@@ -16,6 +18,7 @@ const STATES: ReadonlyArray<SessionVerdict["state"]> = [
 /** What a check has found so far. */
 export class VerifySummary {
   readonly #states = new Map<SessionVerdict["state"], number>();
+  readonly #codes = new Set<FindingCode>();
   #sessions = 0;
   #events = 0;
   #errors = 0;
@@ -24,6 +27,11 @@ export class VerifySummary {
 
   get sessions(): number {
     return this.#sessions;
+  }
+
+  /** Whether the store below the sessions was found damaged. */
+  get isStoreDamaged(): boolean {
+    return this.#codes.has("store-damaged");
   }
 
   get errors(): number {
@@ -36,6 +44,7 @@ export class VerifySummary {
 
   add(report: VerifyReport): void {
     if (report.kind === "missing") this.#missing += 1;
+    if (report.kind === "finding" && isError(report.finding)) this.#codes.add(report.finding.code);
     if (report.kind !== "session" && report.kind !== "store") return;
     this.#errors += report.errors;
     this.#notes += report.notes;
@@ -58,8 +67,16 @@ export class VerifySummary {
     };
   }
 
-  /** For people. */
-  text(): string {
+  /**
+   * For people: the counts, and what to do where something is wrong.
+   * @param ids sessions that were asked for; of all when there are none
+   */
+  text(ids: readonly string[], store: StoreName): string {
+    if (this.#errors === 0) return this.#counts();
+    return `${this.#counts()}\n${printableLine(`next: ${afterVerify(this.#codes, ids, store)}`)}`;
+  }
+
+  #counts(): string {
     const states = STATES.flatMap((state) => {
       const count = this.#states.get(state) ?? 0;
       return count === 0 ? [] : [`${count} ${state}`];
@@ -110,6 +127,8 @@ function describe(report: VerifyReport, store: StoreName): string | undefined {
     case "session": {
       const { id, state, events, digest } = report;
       if (state === "ok") return `ok ${id}: ${counted(events, "event")}, sha256 ${digest}`;
+      if (state === "unsure")
+        return `unsure ${id}: ${counted(events, "event")} can be read, sha256 ${digest}; the store is damaged, and more may be hidden`;
       return `${state} ${id}: ${counts(report)}; ${counted(events, "event")} can be read, sha256 ${digest}`;
     }
   }
@@ -122,17 +141,35 @@ export function findingText(
 ): string {
   const { sessionId = session, ...rest } = place;
   const where = formatPlace(session === undefined ? place : rest);
+  return [
+    `${FINDING_SEVERITY[code]} ${code}`,
+    ...(sessionId === undefined ? [] : [` in ${sessionId}`]),
+    `: ${withValues({ message, expected, found })}`,
+    where === "" ? "" : ` (${where})`,
+  ].join("");
+}
+
+/** One finding as the reason of something, where it is known which session it is about. */
+export function reasonText({ code, place, ...values }: Finding): string {
+  const { sessionId: _, ...rest } = place;
+  const where = formatPlace(rest);
+  return `${withValues(values)} (${where === "" ? code : `${code}; ${where}`})`;
+}
+
+function withValues({
+  message,
+  expected,
+  found,
+}: {
+  readonly message: string;
+  readonly expected?: string | undefined;
+  readonly found?: string | undefined;
+}): string {
   const parts = [
     ...(expected === undefined ? [] : [`expected ${expected}`]),
     ...(found === undefined ? [] : [`found ${found}`]),
   ];
-  return [
-    `${FINDING_SEVERITY[code]} ${code}`,
-    ...(sessionId === undefined ? [] : [` in ${sessionId}`]),
-    `: ${message}`,
-    parts.length === 0 ? "" : `: ${parts.join(", ")}`,
-    where === "" ? "" : ` (${where})`,
-  ].join("");
+  return parts.length === 0 ? message : `${message}: ${parts.join(", ")}`;
 }
 
 function counts({ errors, notes }: { readonly errors: number; readonly notes: number }): string {

@@ -1,4 +1,4 @@
-import { namedStore } from "../../host/store-options.ts";
+import { storeAndIds } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
 import { openExaminer } from "../../store/open-examiner.ts";
 import { formatStoreName, type StoreName } from "../../store/store-name.ts";
@@ -21,14 +21,14 @@ export interface VerifyOptions {
  */
 export function verify(
   raw: RawOptions,
-  ids: readonly string[],
+  args: readonly string[],
   { all, json }: VerifyOptions,
 ): Promise<number> {
+  const { name, ids } = storeAndIds(raw, args);
   if (all && ids.length > 0) {
     const hint = "`holdfast sessions verify --help` says how it is used.";
     throw new UsageError("--all and single sessions exclude each other", hint);
   }
-  const name = namedStore(raw);
   return printing((output) => run(name, ids, json, output));
 }
 
@@ -48,7 +48,8 @@ async function run(name: StoreName, ids: readonly string[], json: boolean, outpu
   // Not before: one call of SQLite may take minutes, in which nobody could listen, and a signal ends the process at once.
   using stop = new StopSignals();
   const onProgress = (state: VerifyProgress) => progress.show(progressText(state, summary.sessions + 1));
-  const options = { onProgress, signal: stop.signal, ...(ids.length === 0 ? {} : { ids }) };
+  const { isStoreDamaged } = summary;
+  const options = { onProgress, isStoreDamaged, signal: stop.signal, ...(ids.length === 0 ? {} : { ids }) };
   for await (const report of verifySessions(examiner, options)) await print(report);
   progress.clear();
   if (stop.code !== undefined) {
@@ -56,10 +57,14 @@ async function run(name: StoreName, ids: readonly string[], json: boolean, outpu
     return stop.code;
   }
   if (summary.sessions + summary.missing === 0) {
-    const what = summary.errors === 0 ? "There is no session" : "No session can be found";
-    process.stderr.write(`${what} in ${printableLine(formatStoreName(name))}\n`);
+    const where = printableLine(formatStoreName(name));
+    const text =
+      summary.errors === 0
+        ? `There is no session in ${where}`
+        : `No session can be found in ${where} as it is; a repair may find some`;
+    process.stderr.write(`${text}\n`);
   }
-  await output.write(`${json ? JSON.stringify(summary.json()) : summary.text()}\n`);
+  await output.write(`${json ? JSON.stringify(summary.json()) : summary.text(ids, name)}\n`);
   if (summary.errors > 0) return EXIT.corrupt;
   return summary.missing > 0 ? EXIT.notFound : EXIT.ok;
 }

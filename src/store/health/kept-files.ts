@@ -86,7 +86,7 @@ export function judgeKept(
     findings.push(
       finding("quarantine", `${count(quarantine.files, "file")} with what was cut off or set aside`, {
         where,
-        hint: "Nothing reads them any more. Look what is in them before you delete them.",
+        hint: "No Host reads them. `holdfast sessions salvage --from FILE` does; delete them when nothing in them is needed.",
       }),
     );
   }
@@ -94,7 +94,7 @@ export function judgeKept(
     findings.push(
       finding("backups", `${count(backups.files, "backup")} from before a repair`, {
         where,
-        hint: "Delete them when the repaired sessions are as they should be.",
+        hint: "`holdfast sessions salvage --from FILE` reads them. Delete them when the repaired sessions are as they should be.",
       }),
     );
   }

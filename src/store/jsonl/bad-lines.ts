@@ -18,10 +18,15 @@ export class BadLines {
     return this.#first;
   }
 
-  add(finding: Finding, isWhole: () => boolean): void {
+  /** @param describe asked for no more lines than are told */
+  add(describe: () => Finding, isWhole: () => boolean): void {
+    if (this.#findings.length > MOST) {
+      this.#more += 1;
+      return;
+    }
+    const finding = describe();
     this.#first ??= { finding, isWhole: isWhole() };
-    if (this.#findings.length <= MOST) this.#findings.push(finding);
-    else this.#more += 1;
+    this.#findings.push(finding);
   }
 
   /** Gives them out and forgets them. */

@@ -4,7 +4,7 @@ import { CorruptError, UnsupportedFormatError } from "../errors.ts";
 import { type Finding, findingOf } from "../finding.ts";
 import { readHead } from "./head.ts";
 import type { LogFile } from "./log-file.ts";
-import { endOfLine, type StretchStart, stretchesOf } from "./resync.ts";
+import { endOfLine, type Stretch, type StretchStart, stretchesOf } from "./resync.ts";
 import { tryUtf8 } from "./utf8.ts";
 
 /* The beginning of a log, whatever state it is in: what is left of its header, and where its records begin. */
@@ -80,7 +80,7 @@ function withoutHead(file: LogFile, finding: Finding): Beginning {
   if (file.encoding === "none") {
     return { finding, body: { offset: endOfLine(file, 0), row: 2, lead: NOTHING } };
   }
-  const first = stretchesOf(file, { offset: 0, row: 1 }, false).next().value;
+  const first = firstStretch(file);
   if (first === undefined) return { finding, body: { offset: 0, row: 1, lead: NOTHING } };
   if (first.kind === "bad") return { finding, body: { offset: first.end, row: 2, lead: NOTHING } };
   // A sound frame of several lines, or of half a line.
@@ -89,6 +89,13 @@ function withoutHead(file: LogFile, finding: Finding): Beginning {
   if (text === undefined || isRecord(text)) return { ...headless(file), finding };
   const body = { offset: first.end, row: 2, lead: first.content.subarray(end) };
   return { finding, ...withHeader(file, text, body) };
+}
+
+function firstStretch(file: LogFile): Stretch | undefined {
+  for (const stretch of stretchesOf(file, { offset: 0, row: 1 }, false)) {
+    if (stretch.kind !== "pause") return stretch;
+  }
+  return undefined;
 }
 
 function isRecord(text: string): boolean {

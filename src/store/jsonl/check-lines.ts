@@ -9,24 +9,25 @@ import { tryUtf8 } from "./utf8.ts";
 /* The lines of one unit, each for itself: whatever seqs they have, and past those that are no records. */
 
 /** A line, or blank ones in a row, by its place in the unit's content. */
-export interface CheckedLine {
+export type CheckedLine = {
   /** How many lines it is. */
   readonly count: number;
   /** Where it begins and ends; its line feed, if it has one, is the last byte. */
   readonly start: number;
   readonly end: number;
-  /** Absent where it is not UTF-8. */
-  readonly text?: string;
-  readonly record?: DecodedRecord;
-  /** Why it is no record. */
-  readonly fault?: LineFault;
-}
+} & Decoded;
+
+/** A record, or why a line is none. */
+type Decoded =
+  | { readonly record: DecodedRecord; readonly fault?: never }
+  | { readonly record?: never; readonly fault: LineFault };
 
 export interface LineFault {
   readonly code: Extract<FindingCode, "damaged" | "malformed">;
   readonly what: string;
   readonly expected: string;
-  readonly found: string;
+  /** Worked out when somebody asks: garbage may be millions of lines. */
+  readonly found: () => string;
   /** What the record itself tells of it. */
   readonly place?: Place;
 }
@@ -51,14 +52,13 @@ export function* checkLines(content: Buffer): Generator<CheckedLine> {
     const newline = content.indexOf(NEWLINE, start);
     if (newline === start) {
       const end = endOfBlank(content, start);
-      yield { start, end, count: end - start, text: "\n".repeat(end - start - 1), fault: BLANK };
+      yield { start, end, count: end - start, fault: BLANK };
       start = end;
       continue;
     }
     const end = newline < 0 ? content.length : newline + 1;
-    const text = tryUtf8(content.subarray(start, newline < 0 ? end : newline));
-    const line = { start, end, count: 1, ...(text === undefined ? {} : { text }) };
-    yield newline < 0 ? { ...line, fault: PARTIAL } : { ...line, ...decode(text) };
+    const decoded = newline < 0 ? { fault: PARTIAL } : decode(content.subarray(start, newline));
+    yield { start, end, count: 1, ...decoded };
     start = end;
   }
 }
@@ -74,22 +74,29 @@ const BLANK: LineFault = {
   code: "malformed",
   what: "A line is blank",
   expected: "one JSON object",
-  found: "nothing",
+  found: () => "nothing",
 };
 const PARTIAL: LineFault = {
   code: "malformed",
   what: "A frame does not end with a whole line",
   expected: "a line feed at its end",
-  found: "a line without one",
+  found: () => "a line without one",
 };
 const NO_TEXT: LineFault = {
   code: "damaged",
   what: "A line is not UTF-8",
   expected: "valid UTF-8",
-  found: "other bytes",
+  found: () => "other bytes",
 };
 
-function decode(text: string | undefined): Pick<CheckedLine, "record" | "fault"> {
+/** The text of a line, without the line feed that ends it; nothing where it is not UTF-8. */
+export function textOfLine(content: Buffer, { start, end, record }: CheckedLine): string | undefined {
+  if (record !== undefined) return record.record.text;
+  return tryUtf8(content.subarray(start, content[end - 1] === NEWLINE ? end - 1 : end));
+}
+
+function decode(line: Buffer): Decoded {
+  const text = tryUtf8(line);
   if (text === undefined) return { fault: NO_TEXT };
   // Garbage may be millions of lines, and an error for each takes its time.
   if (!/^[ \t\r]*\{/.test(text)) return { fault: notObject(text) };
@@ -98,11 +105,11 @@ function decode(text: string | undefined): Pick<CheckedLine, "record" | "fault">
   } catch (error) {
     if (!(error instanceof CorruptError)) throw error;
     const { what, expected, found, place } = error;
-    return { fault: { code: "malformed", what, expected, found, place } };
+    return { fault: { code: "malformed", what, expected, found: () => found, place } };
   }
 }
 
 function notObject(text: string): LineFault {
-  const found = JSON.stringify(clip(text, 40));
+  const found = () => JSON.stringify(clip(text, 40));
   return { code: "malformed", what: "A record is not a JSON object", expected: "one JSON object", found };
 }

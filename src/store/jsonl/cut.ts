@@ -4,12 +4,12 @@ import { SessionProjections } from "../../session/projections/index.ts";
 import { type DecodedRecord, encodeEvent, packBatch, type SessionRecord } from "../../session/records.ts";
 import { closeInterruptedTurn } from "../../session/recovery.ts";
 import { CorruptError, type HoldfastError, UnsupportedFormatError } from "../errors.ts";
-import { type Finding, type FindingCode, findingOf } from "../finding.ts";
+import { type Finding, type FindingCode, findingOf, TORN_END } from "../finding.ts";
 import type { Body } from "./beginning.ts";
-import { breathe, STRETCH } from "./breathe.ts";
+import { Breather, breathe } from "./breathe.ts";
 import { decodeLines } from "./line-decoder.ts";
 import type { LogFile } from "./log-file.ts";
-import { type CutStart, restOf } from "./rest.ts";
+import { type CutStart, firstPiece } from "./rest.ts";
 import { countLines, type StretchStart } from "./resync.ts";
 import { scanLog } from "./scan.ts";
 import { unitsOf, walkFrames } from "./units.ts";
@@ -36,6 +36,8 @@ export interface LogCut {
   readonly closers: readonly SessionRecord[];
   /** What is wrong with the events before the cut, and keeps nobody from reading on. */
   readonly lasting: readonly Finding[];
+  /** Whether there is more of that. */
+  readonly isMoreLasting: boolean;
 }
 
 /** What no cut can help. */
@@ -43,14 +45,15 @@ const LASTING = new Set<FindingCode>(["unknown-type", "reference", "tool-pairing
 /** So many are told of one log. */
 const MOST_LASTING = 1_000;
 
-/** Finds where to cut a log. @throws StorageFailedError when it cannot be read */
+/** Finds where to cut a log. @throws StorageFailedError when it cannot be read; the reason of `signal` */
 export function findCut(
   file: LogFile,
   sessionId: string,
   body: Body,
   onProgress?: (offset: number) => void,
+  signal?: AbortSignal,
 ): Promise<LogCut> {
-  return new CutSearch(file, sessionId, body).run(onProgress);
+  return new CutSearch(file, sessionId, body).run(onProgress, signal);
 }
 
 /** A unit of which all records are sound. */
@@ -70,6 +73,7 @@ class CutSearch {
   #firstTime: number | undefined;
   readonly #audit = new LogAudit();
   readonly #lasting: Finding[] = [];
+  #isMoreLasting = false;
   /** A frame whose number is known. */
   #counted: StretchStart;
 
@@ -80,22 +84,28 @@ class CutSearch {
     this.#counted = body;
   }
 
-  async run(onProgress?: (offset: number) => void): Promise<LogCut> {
+  async run(onProgress?: (offset: number) => void, signal?: AbortSignal): Promise<LogCut> {
     const body = this.#body;
     const inLead = body.lead.length === 0 ? undefined : this.#foldLead(body.lead);
     if (inLead !== undefined) return inLead;
     const start = { offset: body.offset, next: this.#projections.seen, frame: body.row };
-    let breather = body.offset + STRETCH;
+    const breather = new Breather();
     try {
       for (const step of scanLog(this.#file, this.#sessionId, start)) {
+        if (step.kind === "pause") {
+          if (!breather.isDue(step.bytes)) continue;
+          await breathe();
+          signal?.throwIfAborted();
+          continue;
+        }
         if (step.kind === "torn") return this.#atTail(step.tail.offset, step.records);
         const fault = this.#fold(step.records, (index) => this.#placeIn(step, index));
         if (fault !== undefined) return this.#atSurface(step, fault);
         this.#last = step;
-        if (step.end < breather) continue;
-        breather = step.end + STRETCH;
+        if (!breather.isDue(step.end - step.offset)) continue;
         onProgress?.(step.end);
         await breathe();
+        signal?.throwIfAborted();
       }
     } catch (error) {
       if (!(error instanceof CorruptError || error instanceof UnsupportedFormatError)) throw error;
@@ -114,7 +124,9 @@ class CutSearch {
       if (found !== undefined) return { index, found };
       this.#firstTime ??= decoded.record.time;
       for (const fault of this.#audit.take(decoded, () => placeOf(index))) {
-        if (LASTING.has(fault.code) && this.#lasting.length < MOST_LASTING) this.#lasting.push(fault);
+        if (!LASTING.has(fault.code)) continue;
+        if (this.#lasting.length < MOST_LASTING) this.#lasting.push(fault);
+        else this.#isMoreLasting = true;
       }
     }
     return undefined;
@@ -143,7 +155,7 @@ class CutSearch {
     const length = this.#file.size - offset;
     const reason: Finding = {
       code: "torn-tail",
-      message: "The end of the log was never fully written",
+      message: `The ${TORN_END}`,
       expected:
         this.#file.encoding === "zstd"
           ? "a whole frame with a matching checksum"
@@ -209,12 +221,12 @@ class CutSearch {
   #reasonOf(error: HoldfastError, rest: CutStart, place: Place): Finding {
     const seq = this.#projections.seen;
     if (!(error instanceof CorruptError)) return { code: "damaged", message: error.message, place };
-    const first = restOf(this.#file, rest).next().value;
+    const first = firstPiece(this.#file, rest);
     const decoded = first?.kind === "line" ? first.record : undefined;
     if (decoded !== undefined) {
       return findingOf(decoded.record.seq > seq ? "events-missing" : "events-repeated", error, place);
     }
-    const isWhole = first?.kind === "line" || (first?.kind === "bytes" && first.isEmpty === true);
+    const isWhole = first?.kind === "line" || (first?.kind === "bytes" && first.isSound === true);
     return findingOf(isWhole ? "malformed" : "damaged", error, place);
   }
 
@@ -235,6 +247,7 @@ class CutSearch {
       rest: { offset: to, row, skip },
       closers: packBatch(closers.map(encodeEvent)),
       lasting: this.#lasting,
+      isMoreLasting: this.#isMoreLasting,
     };
   }
 

@@ -2,11 +2,11 @@ import type { Place } from "../../session/errors.ts";
 import type { DecodedRecord } from "../../session/records.ts";
 import { errorCode, HoldfastError, toStorageError } from "../errors.ts";
 import type { Examined, ExaminedRecords } from "../examiner.ts";
-import type { Finding } from "../finding.ts";
+import { type Finding, TORN_END } from "../finding.ts";
 import { BadLines } from "./bad-lines.ts";
 import type { Body } from "./beginning.ts";
-import { breathe, STRETCH } from "./breathe.ts";
-import { checkLines, tryRecords } from "./check-lines.ts";
+import { Breather, breathe, type Pause, pause } from "./breathe.ts";
+import { checkLines, type LineFault, tryRecords } from "./check-lines.ts";
 import { isWholeRecord } from "./line-decoder.ts";
 import { LogFile, type LogLocation } from "./log-file.ts";
 import { type BadStretch, type LinePlace, linePlaces, type SoundStretch, stretchesOf } from "./resync.ts";
@@ -26,9 +26,12 @@ export const PATIENCE: Patience = { now: Date.now, wait: Bun.sleep };
 /** How often a torn end is looked at again, and the pause before each look in milliseconds. */
 const LOOKS = 2;
 const PAUSE = 100;
+/** Lines of one unit that are looked at before others may have their turn, in bytes. */
+const MANY_LINES = 64 * 1024;
 /** A log that nobody wrote to for this long is not being written, in milliseconds. */
 const QUIET = 10_000;
 const NOTHING = Buffer.alloc(0);
+const NO_RECORDS: ExaminedRecords = { kind: "records", records: [], placeOf: () => ({}) };
 
 /** What the log ends with where its end was never fully written. */
 interface Tail {
@@ -48,21 +51,26 @@ export async function* examineBody(
   patience = PATIENCE,
 ): AsyncGenerator<Examined> {
   let start = body;
-  let breather = STRETCH;
+  const breather = new Breather();
   try {
     for (let look = 0; ; look += 1) {
       using file = new LogFile(location);
       let tail: Tail | undefined;
+      let isQuiet = true;
       for (const step of new LogExamination(file, sessionId).steps(start)) {
         if (step.kind === "tail") {
           tail = step;
           break;
         }
-        yield step;
-        breather -= step.kind === "records" ? step.bytes : 0;
-        if (breather > 0) continue;
-        breather = STRETCH;
-        await breathe();
+        if (step.kind !== "pause") {
+          isQuiet = false;
+          yield step;
+        } else if (breather.isDue(step.bytes)) {
+          await breathe();
+          // Whoever takes the items may want to stop in the middle of garbage, too.
+          if (isQuiet) yield NO_RECORDS;
+          isQuiet = true;
+        }
       }
       if (tail === undefined) return;
       // It is growing still: nothing is wrong with it.
@@ -97,7 +105,7 @@ export async function isSettled(file: LogFile, { now, wait }: Patience): Promise
   return again.revision === file.revision;
 }
 
-type Step = (ExaminedRecords & { readonly bytes: number }) | Exclude<Examined, ExaminedRecords> | Tail;
+type Step = Examined | Tail | Pause;
 
 class LogExamination {
   readonly #file: LogFile;
@@ -123,7 +131,8 @@ class LogExamination {
       yield* this.#lines({ kind: "unit", offset: 0, end: offset, content: lead, frames: 1, row: 1 });
     }
     for (const stretch of stretchesOf(this.#file, { offset, row })) {
-      if (stretch.kind === "unit") yield* this.#unit(stretch);
+      if (stretch.kind === "pause") yield stretch;
+      else if (stretch.kind === "unit") yield* this.#unit(stretch);
       else if (stretch.isTorn) return yield* this.#end(stretch);
       else {
         yield* this.#badLines.flush();
@@ -143,6 +152,7 @@ class LogExamination {
     yield* this.#badLines.flush();
     yield this.#records(unit, records);
     this.#line += records.length;
+    yield pause(Math.max(unit.content.length, unit.end - unit.offset));
   }
 
   /** Frame by frame, so that each line's place is known. */
@@ -164,38 +174,48 @@ class LogExamination {
     let records: DecodedRecord[] = [];
     let places: Place[] = [];
     let index = 0;
+    let done = 0;
     for (const { start, end, count, record, fault } of checkLines(unit.content)) {
-      const place = this.#isFramed
-        ? this.#place(unit.offset, unit.row)
-        : this.#place(unit.offset + start, this.#line);
+      const at = index + 1;
+      if (end - done >= MANY_LINES) {
+        yield pause(end - done);
+        done = end;
+      }
+      const row = this.#line;
       this.#line += count;
       index += count;
       if (record !== undefined) {
         yield* this.#badLines.flush();
         records.push(record);
-        places.push(place);
+        places.push(this.#placeIn(unit, start, row));
         this.#next = record.record.seq + record.record.count;
         continue;
       }
       if (records.length > 0) yield this.#known(records, places);
       records = [];
       places = [];
-      if (fault === undefined) continue;
-      const { code, what, expected, found, place: more } = fault;
-      const message = this.#isFramed ? `${what}, in line ${index - count + 1} of its frame` : what;
-      const isWhole = () => isWholeRecord(unit.content.subarray(start, end), this.#next);
-      this.#badLines.add({ code, message, expected, found, place: { ...place, ...more } }, isWhole);
+      const finding = () => this.#faulty(fault, this.#placeIn(unit, start, row), at);
+      // What a checksum confirms is no torn tail, whether it is whole or not.
+      const isWhole = () => !this.#isFramed && isWholeRecord(unit.content.subarray(start, end), this.#next);
+      this.#badLines.add(finding, isWhole);
     }
     if (unit.content.length === 0) {
       const message = "A frame holds nothing";
       this.#badLines.add(
-        { code: "malformed", message, place: this.#place(unit.offset, unit.row) },
+        () => ({ code: "malformed", message, place: this.#place(unit.offset, unit.row) }),
         () => false,
       );
     }
+    yield pause(unit.content.length - done);
     if (records.length > 0) yield this.#known(records, places);
-    // What a checksum confirms is no torn tail. Of plain lines that is only known at the end.
+    // Of plain lines it is only known at the end whether they are a torn tail.
     if (this.#isFramed) yield* this.#badLines.flush();
+  }
+
+  /** @param line its number in the unit */
+  #faulty({ code, what, expected, found, place: more }: LineFault, place: Place, line: number): Finding {
+    const message = this.#isFramed ? `${what}, in line ${line} of its frame` : what;
+    return { code, message, expected, found: found(), place: { ...place, ...more } };
   }
 
   /** The end of the log: whether it is torn, and from where on. */
@@ -203,7 +223,7 @@ class LogExamination {
     const first = this.#badLines.first;
     if (first !== undefined) {
       const { offset = 0, row = 0 } = first.finding.place;
-      if (!first.isWhole && isTornTail(this.#file, offset)) {
+      if (!first.isWhole && (yield* isTornTail(this.#file, offset))) {
         yield this.#tail(offset, row, first.finding.message, []);
         return;
       }
@@ -235,7 +255,7 @@ class LogExamination {
   #tail(offset: number, row: number, found: string, salvaged: readonly ExaminedRecords[]): Tail {
     const finding: Finding = {
       code: "torn-tail",
-      message: "The end of the log was never fully written",
+      message: `The ${TORN_END}`,
       expected: this.#isFramed ? "a whole frame with a matching checksum" : "a whole line that is a record",
       found: `${found}, in the last ${this.#file.size - offset} bytes`,
       place: this.#place(offset, row),
@@ -258,14 +278,18 @@ class LogExamination {
     return row === undefined ? place : { ...place, row };
   }
 
+  /** Of a line of a unit: that of its frame, or its own. */
+  #placeIn({ offset, row }: SoundStretch, start: number, line: number): Place {
+    return this.#isFramed ? this.#place(offset, row) : this.#place(offset + start, line);
+  }
+
   /** Records of which the places are known. */
-  #known(records: readonly DecodedRecord[], places: readonly Place[]): ExaminedRecords & { bytes: number } {
-    const placeOf = (k: number) => withSeq(places[k] ?? {}, records[k]);
-    return { kind: "records", records, placeOf, bytes: 0 };
+  #known(records: readonly DecodedRecord[], places: readonly Place[]): ExaminedRecords {
+    return { kind: "records", records, placeOf: (k) => withSeq(places[k] ?? {}, records[k]) };
   }
 
   /** Records that are all the lines of a unit. Where they lie is worked out when somebody asks. */
-  #records(unit: SoundStretch, records: readonly DecodedRecord[]): ExaminedRecords & { bytes: number } {
+  #records(unit: SoundStretch, records: readonly DecodedRecord[]): ExaminedRecords {
     const last = records.at(-1)?.record;
     if (last !== undefined) this.#next = last.seq + last.count;
     const { path, encoding } = this.#file;
@@ -276,7 +300,7 @@ class LogExamination {
       const { offset = unit.offset, row = this.#isFramed ? unit.row : line + k } = places[k] ?? {};
       return withSeq(this.#place(offset, row), records[k]);
     };
-    return { kind: "records", records, placeOf, bytes: unit.end - unit.offset };
+    return { kind: "records", records, placeOf };
   }
 }
 

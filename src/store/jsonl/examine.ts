@@ -14,11 +14,11 @@ import {
 import { examineBody, noItems, type Patience, unreadable } from "./examine-log.ts";
 import { decodeId, encodeId, projectFolder } from "./layout.ts";
 import { LogFile } from "./log-file.ts";
-import { existingRoot } from "./root.ts";
+import { usedRoot } from "./root.ts";
 
 /** A root of session logs, opened for a check. @throws StoreNotFoundError, StorageFailedError */
 export async function examineJsonl(path: string, patience?: Patience): Promise<StoreExaminer> {
-  const root = existingRoot(path);
+  const root = usedRoot(path);
   // Of a root that may not be read nothing is known, not even that something is wrong.
   projectsOf(root);
   return new JsonlExaminer(root, patience);

@@ -34,11 +34,27 @@ export interface FrameSize {
   readonly window: number;
 }
 
+/** Frames that unfold to this and more are let go of before the next ones: they would pile up between collections. */
+const LARGE = 4 * 1024 * 1024;
+/** Bytes of such frames that may wait for a collection. */
+const MOST_LARGE = MAX_FRAME_BYTES;
+let large = 0;
+
+/** Makes room for one more frame. */
+function collect(bound: number): void {
+  if (bound < LARGE) return;
+  large += Math.min(bound, MAX_FRAME_BYTES);
+  if (large <= MOST_LARGE) return;
+  Bun.gc(true);
+  large = bound;
+}
+
 /** Unfolds one whole frame, or several, of which the structure was walked; checks the checksums. Memory stays bounded. */
 export function decodeFrame(frame: Buffer, { bound, least, isStated, window }: FrameSize): DecodedFrame {
   // Where the frame itself says so, nothing is unfolded to find out.
   const isTooLarge = least > MAX_FRAME_BYTES || isStated || window > MAX_WINDOW;
   if (bound > MAX_FRAME_BYTES && isTooLarge) return { kind: "too-large" };
+  collect(bound);
   try {
     if (bound <= MAX_FRAME_BYTES) return { kind: "content", content: Bun.zstdDecompressSync(frame) };
     // Small blocks may unfold to less than they could. Loaded when it is needed: it brings all of node's streams along.

@@ -1,3 +1,4 @@
+import { type Pause, pause, STRETCH, withoutPause } from "./breathe.ts";
 import { decodeFrame, type FrameSize, MAX_FRAME_BYTES } from "./frame-codec.ts";
 import { FRAME_MAGIC, walkFrame } from "./frame-walker.ts";
 import type { LogFile } from "./log-file.ts";
@@ -29,13 +30,23 @@ export class FrameSearch {
    * writer leaves that many beginnings of frames that lead nowhere, and looking at all of them would take for ever.
    */
   next(from: number): number | "unknown" | undefined {
+    return withoutPause(this.search(from));
+  }
+
+  /** The same, for those who let others have their turn meanwhile. */
+  *search(from: number): Generator<Pause, number | "unknown" | undefined> {
+    let before = this.#budget;
     for (let base = from; base < this.#file.size; ) {
       const bytes = this.#file.read(base, WINDOW);
       for (let at = bytes.indexOf(FRAME_MAGIC); at >= 0; at = bytes.indexOf(FRAME_MAGIC, at + 1)) {
         if (this.#budget < 0) return "unknown";
         if (this.#isSound(bytes, at, base)) return base + at;
+        if (before - this.#budget < STRETCH) continue;
+        yield pause(before - this.#budget);
+        before = this.#budget;
       }
       if (bytes.length < FRAME_MAGIC.length || base + bytes.length >= this.#file.size) return undefined;
+      yield pause(bytes.length);
       // A magic number may stand across the border.
       base += bytes.length - (FRAME_MAGIC.length - 1);
     }

@@ -171,6 +171,6 @@ function judge(root: string, logs: LogsReport, { closed }: Walk, lock: LockProbe
 function notAFolder(root: string): StorageFailedError {
   return new StorageFailedError("The path of the session root is a file", {
     place: { path: root },
-    hint: "Name a folder: it is made when it does not exist.",
+    hint: "Name a folder. A database file is named with --session-db.",
   });
 }

@@ -67,6 +67,11 @@ export function projectFolder(cwd: string | undefined): string {
   return `--${name === "" ? "root" : name.slice(0, MAX_PROJECT)}--`;
 }
 
+/** Whether a folder is named like that of a project. */
+export function isProjectFolderName(name: string): boolean {
+  return name === NO_PROJECT || /^--.+--$/s.test(name);
+}
+
 /** Where a new session lies. */
 export function logPath(
   root: string,

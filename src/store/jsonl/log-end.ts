@@ -2,6 +2,7 @@ import type { Place } from "../../session/errors.ts";
 import { decodeRun, isNatural, isRunType } from "../../session/runs.ts";
 import { clip } from "../../session/text.ts";
 import { CorruptError, StorageFailedError } from "../errors.ts";
+import { TORN_END } from "../finding.ts";
 import { decodeFrame } from "./frame-codec.ts";
 import { readHead } from "./head.ts";
 import { LogFile, type LogLocation } from "./log-file.ts";
@@ -87,7 +88,7 @@ function lastPlainLine(file: LogFile): Buffer | undefined {
 }
 
 function torn({ path }: LogFile, offset: number): StorageFailedError {
-  return new StorageFailedError("The last batch of the log was never fully written", {
+  return new StorageFailedError(`The ${TORN_END}`, {
     place: { path, offset },
     hint: "Open the session again: that sets the torn tail aside and goes on behind it.",
   });

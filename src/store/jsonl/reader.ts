@@ -9,6 +9,7 @@ import type {
   StoredSummary,
 } from "../backend.ts";
 import { ClosedError, errorCode, HoldfastError, StorageFailedError, toStorageError } from "../errors.ts";
+import { breathe, type Pause, STRETCH } from "./breathe.ts";
 import { findLog, type LogEntry } from "./directory.ts";
 import { readHead } from "./head.ts";
 import { LargeLog } from "./large-log.ts";
@@ -24,8 +25,6 @@ import type { TornTail } from "./torn-tail.ts";
 /** Records that are given out at once, and their text in UTF-16 units; a single record may have more. */
 const PAGE_RECORDS = 256;
 const PAGE_LENGTH = 1024 * 1024;
-/** Bytes of the file that are read before others get their turn. */
-const STRETCH = 512 * 1024;
 /** Indexes kept in memory. */
 const MAX_INDEXES = 256;
 /** Smaller logs are read whole in no time. */
@@ -172,7 +171,7 @@ export class JsonlReader implements Disposable {
     id: string,
     { path, encoding, identity, size }: LogFile,
     bodyOffset: number,
-    onStep: (step: ScanStep) => void,
+    onStep: (step: Exclude<ScanStep, Pause>) => void,
   ): AsyncGenerator<readonly DecodedRecord[]> {
     this.#assertOpen();
     using file = new LogFile({ path, encoding }, size);
@@ -187,6 +186,10 @@ export class JsonlReader implements Disposable {
     let breather = bodyOffset + STRETCH;
     try {
       for (const step of scanLog(file, id, { offset: bodyOffset, next: 0, frame: 2 })) {
+        if (step.kind === "pause") {
+          await breathe();
+          continue;
+        }
         onStep(step);
         if (step.kind === "records") {
           addStep(index, step);
@@ -232,6 +235,10 @@ export class JsonlReader implements Disposable {
     let breather = offset + STRETCH;
     try {
       for (const step of scanLog(file, id, { offset, next: seq })) {
+        if (step.kind === "pause") {
+          await breathe();
+          continue;
+        }
         // A point that leads nowhere looks like the beginning of a torn tail.
         if (isFirst && known !== undefined && step.kind === "torn") return { records: [], isStale: true };
         isFirst = false;
@@ -338,9 +345,4 @@ function addStep(index: LogIndex, step: Extract<ScanStep, { kind: "records" }>):
   if (!step.isWhole) return;
   const last = step.records.at(-1)?.record;
   index.add(step.end, last === undefined ? index.next : last.seq + last.count);
-}
-
-/** Lets timers, requests and signals have their turn in the middle of a long log. */
-function breathe(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -5,24 +5,27 @@ import { type Finding, isError } from "../finding.ts";
 import type { RepairOptions, RepairPlan, RepairStep, SessionRepair, StoreRepairer } from "../repairer.ts";
 import { acquireWriterLock, type WriterLock } from "../writer-lock.ts";
 import type { Body } from "./beginning.ts";
-import { breathe, STRETCH } from "./breathe.ts";
-import { findCut } from "./cut.ts";
+import { Breather, breathe } from "./breathe.ts";
+import { findCut, type LogCut } from "./cut.ts";
 import { draftsIn, type LogEntry } from "./directory.ts";
 import { beginEntry, type EntryBeginning, suspectEntries } from "./examine.ts";
 import { isSettled, PATIENCE, type Patience, unreadable } from "./examine-log.ts";
 import { decodeId, INDEX_SUFFIX, lockFiles } from "./layout.ts";
 import { LogFile } from "./log-file.ts";
 import { remakeHeader } from "./remake-header.ts";
+import { type RepairNames, repairDrafts, repairNames } from "./repair-names.ts";
 import { type RestPiece, restOf } from "./rest.ts";
-import { type Rewrite, repairNames, rewriteLog } from "./rewrite.ts";
-import { existingRoot } from "./root.ts";
+import { isQuarantineOf, type Rewrite, rewriteLog } from "./rewrite.ts";
+import { usedRoot } from "./root.ts";
 
 /** How often a torn end that may be growing still is looked at. */
 const LOOKS = 3;
+/** Opening a log counts as much as reading so many bytes. */
+const BYTES_A_LOG = 16 * 1024;
 
 /** A root opened for repair, with its lock. @throws StoreNotFoundError, LockedError, StorageFailedError */
 export async function repairJsonl(path: string, system: FileSystem = SYSTEM): Promise<StoreRepairer> {
-  const root = existingRoot(path);
+  const root = usedRoot(path);
   const lock = acquireWriterLock(root, undefined, lockFiles(root));
   // What a repair left that was killed, too.
   for (const draft of draftsIn(root)) sweep(draft);
@@ -31,8 +34,7 @@ export async function repairJsonl(path: string, system: FileSystem = SYSTEM): Pr
 
 /** What a repair would do, without the lock. Reads only. @throws StoreNotFoundError, StorageFailedError */
 export async function planJsonlRepair(path: string, options: RepairOptions = {}): Promise<RepairPlan> {
-  const { steps, helpless } = await planRepairs(existingRoot(path), options, PATIENCE);
-  return { steps: [...steps.keys()], helpless };
+  return planOf(await planRepairs(usedRoot(path), options, PATIENCE));
 }
 
 class JsonlRepairer implements StoreRepairer {
@@ -48,15 +50,15 @@ class JsonlRepairer implements StoreRepairer {
   }
 
   async plan(options: RepairOptions = {}): Promise<RepairPlan> {
-    const { steps, helpless } = await planRepairs(this.#root, options);
-    this.#planned = new Map([...this.#planned, ...steps]);
-    return { steps: [...steps.keys()], helpless };
+    const plans = await planRepairs(this.#root, options);
+    this.#planned = new Map([...this.#planned, ...plans.steps]);
+    return planOf(plans);
   }
 
   async carryOut(step: RepairStep, { onProgress }: Pick<RepairOptions, "onProgress"> = {}): Promise<void> {
     const planned = this.#planned.get(step);
     if (planned === undefined || step.kind !== "session") throw new TypeError("a step of another plan");
-    const { entry, revision, rewrite } = planned;
+    const { entry, revision, rewrite, names } = planned;
     const place = { path: entry.path, sessionId: step.id };
     using file = open(entry, place);
     if (file.revision !== revision) {
@@ -65,7 +67,9 @@ class JsonlRepairer implements StoreRepairer {
         hint: "Another program writes to it. Stop that one, and repair the session again.",
       });
     }
-    await rewriteLog(file, step.id, rewrite, this.#system, onProgress);
+    // Beside a log that a link leads to, where nobody else removes them.
+    for (const draft of repairDrafts(names.path)) sweep(draft);
+    await rewriteLog(file, step.id, rewrite, names, this.#system, onProgress);
     sweep(entry.path + INDEX_SUFFIX);
   }
 
@@ -78,23 +82,33 @@ interface PlannedRewrite {
   readonly entry: LogEntry;
   readonly revision: string;
   readonly rewrite: Rewrite;
+  readonly names: RepairNames;
 }
 
 interface Plans {
-  readonly steps: Map<SessionRepair, PlannedRewrite>;
-  readonly helpless: Finding[];
+  readonly steps: ReadonlyMap<SessionRepair, PlannedRewrite>;
+  readonly helpless: readonly Finding[];
+  readonly hasMoreHelpless: boolean;
+}
+
+function planOf({ steps, helpless, hasMoreHelpless }: Plans): RepairPlan {
+  return { steps: [...steps.keys()], helpless, ...(hasMoreHelpless ? { hasMoreHelpless } : {}) };
 }
 
 /** @param patience where somebody else may be writing */
 async function planRepairs(
   root: string,
-  { ids, onProgress }: RepairOptions,
+  { ids, onProgress, signal }: RepairOptions,
   patience?: Patience,
 ): Promise<Plans> {
   const steps = new Map<SessionRepair, PlannedRewrite>();
   const helpless: Finding[] = [];
+  let hasMoreHelpless = false;
   const entries = [...suspectEntries(root, ids)];
+  const breather = new Breather();
   for (const [index, { entry, isSuspect }] of entries.entries()) {
+    if (breather.isDue(BYTES_A_LOG)) await breathe();
+    signal?.throwIfAborted();
     const begun = beginEntry(root, entry, isSuspect);
     const errors = begun.findings.filter(isError);
     const isHelpless = errors.some(({ code }) => code !== "header-damaged");
@@ -103,38 +117,47 @@ async function planRepairs(
     if (isHelpless || isNameless || begun.body === undefined) helpless.push(...errors);
     else {
       const share = (part: number) => onProgress?.((index + part) / entries.length);
-      const planned = await planLog(root, entry, begun, begun.body, share, patience);
+      const search = { root, entry, begun, body: begun.body, onProgress: share, signal };
+      const planned = await planLog(search, patience);
       if (planned.kind === "helpless") helpless.push(planned.finding);
-      else helpless.push(...planned.lasting);
+      else {
+        helpless.push(...planned.lasting);
+        hasMoreHelpless ||= planned.isMoreLasting;
+      }
       if (planned.kind === "step") steps.set(planned.step, planned.rewrite);
     }
     onProgress?.((index + 1) / entries.length);
   }
-  return { steps, helpless };
+  return { steps, helpless, hasMoreHelpless };
 }
 
 type PlannedLog =
-  | { readonly kind: "sound"; readonly lasting: readonly Finding[] }
+  | ({ readonly kind: "sound" } & Lasting)
   | { readonly kind: "helpless"; readonly finding: Finding }
-  | {
+  | ({
       readonly kind: "step";
-      readonly lasting: readonly Finding[];
       readonly step: SessionRepair;
       readonly rewrite: PlannedRewrite;
-    };
+    } & Lasting);
 
-async function planLog(
-  root: string,
-  entry: LogEntry,
-  begun: EntryBeginning,
-  body: Body,
-  onProgress: (share: number) => void,
-  patience: Patience | undefined,
-): Promise<PlannedLog> {
+type Lasting = Pick<LogCut, "lasting" | "isMoreLasting">;
+
+/** A log of which the repair is planned. */
+interface PlanSearch {
+  readonly root: string;
+  readonly entry: LogEntry;
+  readonly begun: EntryBeginning;
+  readonly body: Body;
+  readonly onProgress: (share: number) => void;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function planLog(search: PlanSearch, patience: Patience | undefined): Promise<PlannedLog> {
+  const { entry, begun } = search;
   try {
     for (let look = 1; ; look += 1) {
       using file = new LogFile(entry);
-      const planned = await planFile(file, root, entry, begun, body, onProgress);
+      const planned = await planFile(file, search);
       if (planned.kind !== "step" || planned.step.reason.code !== "torn-tail") return planned;
       if (patience === undefined || look === LOOKS || (await isSettled(file, patience))) return planned;
     }
@@ -145,17 +168,14 @@ async function planLog(
 
 async function planFile(
   file: LogFile,
-  root: string,
-  entry: LogEntry,
-  begun: EntryBeginning,
-  body: Body,
-  onProgress: (share: number) => void,
+  { root, entry, begun, body, onProgress, signal }: PlanSearch,
 ): Promise<PlannedLog> {
   const { id, findings, headerText } = begun;
   const isMade = begun.header === undefined;
-  const found = await findCut(file, id, body, (offset) => onProgress(offset / file.size));
+  const found = await findCut(file, id, body, (offset) => onProgress(offset / file.size), signal);
   const reason = findings.find(({ code }) => code === "header-damaged") ?? found.reason;
-  if (reason === undefined) return { kind: "sound", lasting: found.lasting };
+  const { lasting, isMoreLasting } = found;
+  if (reason === undefined) return { kind: "sound", lasting, isMoreLasting };
   const cut = { ...found, reason };
   const isWritten = isMade || body.lead.length > 0;
   const headerPieces = isMade ? piecesOfHeader(file, body) : [];
@@ -172,24 +192,29 @@ async function planFile(
     headerPieces,
     ...(isWritten && written !== undefined ? { headerText: written } : {}),
   };
+  const cutOff = await countCut(file, rewrite, signal);
+  const { path, ...made } = await repairNames(entry.path, (names) =>
+    isQuarantineOf(file, id, rewrite, names),
+  );
   const step: SessionRepair = {
     kind: "session",
     id,
     location: entry.path,
     reason,
     keptEvents: cut.events,
-    cut: { ...(await countCut(file, rewrite)), rows: 0 },
+    cut: { ...cutOff, rows: 0 },
     closers: cut.closers.reduce((sum, { count }) => sum + count, 0),
     header: isMade ? "made" : "kept",
-    ...repairNames(entry.path),
+    ...made,
   };
-  return { kind: "step", lasting: cut.lasting, step, rewrite: { entry, revision: file.revision, rewrite } };
+  const planned = { entry, revision: file.revision, rewrite, names: { path, ...made } };
+  return { kind: "step", lasting, isMoreLasting, step, rewrite: planned };
 }
 
 /** What is left of a damaged header. */
 function piecesOfHeader(file: LogFile, body: Body): RestPiece[] {
   using head = new LogFile(file, body.offset);
-  const pieces = [...restOf(head, { offset: 0, row: 1, skip: 0 })];
+  const pieces = [...restOf(head, { offset: 0, row: 1, skip: 0 })].filter((piece) => piece.kind !== "pause");
   // The other lines of its frame are records.
   return body.lead.length > 0 ? pieces.slice(0, 1) : pieces;
 }
@@ -197,6 +222,7 @@ function piecesOfHeader(file: LogFile, body: Body): RestPiece[] {
 async function countCut(
   file: LogFile,
   { cut, headerPieces }: Rewrite,
+  signal: AbortSignal | undefined,
 ): Promise<{ readonly bytes: number; readonly events: number }> {
   const count = { bytes: 0, events: 0 };
   const add = (piece: RestPiece) => {
@@ -205,12 +231,13 @@ async function countCut(
     if (piece.kind === "line") count.events += piece.record?.record.count ?? 0;
   };
   headerPieces.forEach(add);
-  let breather = cut.rest.offset + STRETCH;
+  const breather = new Breather();
   for (const piece of restOf(file, cut.rest)) {
-    add(piece);
-    if (piece.offset < breather) continue;
-    breather = piece.offset + STRETCH;
-    await breathe();
+    if (piece.kind !== "pause") add(piece);
+    else if (breather.isDue(piece.bytes)) {
+      await breathe();
+      signal?.throwIfAborted();
+    }
   }
   return count;
 }

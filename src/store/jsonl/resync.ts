@@ -1,4 +1,5 @@
 import { UnsupportedFormatError } from "../errors.ts";
+import type { Pause } from "./breathe.ts";
 import { FrameSearch } from "./frame-search.ts";
 import type { LogFile } from "./log-file.ts";
 import { type Break, type Unit, unitsOf, walkFrames } from "./units.ts";
@@ -47,7 +48,7 @@ export function* stretchesOf(
   file: LogFile,
   { offset, row }: StretchStart,
   grouped = true,
-): Generator<Stretch> {
+): Generator<Stretch | Pause> {
   const isFramed = file.encoding === "zstd";
   let at = offset;
   let frame = row;
@@ -58,6 +59,10 @@ export function* stretchesOf(
     frame += broken.frames;
     at = broken.offset;
     for (const bad of isFramed ? badFrames(file, search, broken) : badLine(file, broken)) {
+      if (bad.kind === "pause") {
+        yield bad;
+        continue;
+      }
       yield isFramed ? { ...bad, row: frame } : bad;
       at = bad.end;
       frame += 1;
@@ -98,9 +103,9 @@ function* soundUnits(
   return rest === undefined ? undefined : { ...rest, frames: frames + rest.frames };
 }
 
-function* badFrames(file: LogFile, search: FrameSearch, broken: Broken): Generator<BadStretch> {
+function* badFrames(file: LogFile, search: FrameSearch, broken: Broken): Generator<BadStretch | Pause> {
   const { offset, found, blocksEnd, isTooLarge } = broken;
-  const next = search.next(offset + 1);
+  const next = yield* search.search(offset + 1);
   if (next === undefined && !isTooLarge) {
     yield { kind: "bad", offset, end: file.size, found, isTorn: true, blocksEnd };
     return;

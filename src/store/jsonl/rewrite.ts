@@ -1,15 +1,16 @@
-import { existsSync, lstatSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { lstatSync, statSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import type { SessionRecord } from "../../session/records.ts";
 import { errorCode, StorageFailedError, toStorageError } from "../errors.ts";
-import { type FileSystem, writeAll } from "../file-system.ts";
+import { type FileOwner, type FileSystem, SYSTEM, writeAll } from "../file-system.ts";
 import { type QuarantineHead, QuarantineWriter } from "../quarantine.ts";
-import { breathe } from "./breathe.ts";
+import { Breather, breathe } from "./breathe.ts";
 import type { LogCut } from "./cut.ts";
-import { draftName } from "./layout.ts";
 import { encodeLines } from "./line-encoder.ts";
-import { LogFile, type LogLocation } from "./log-file.ts";
+import { LogFile } from "./log-file.ts";
+import { Comparison, isSameFile, isThere, type RepairNames, repairDrafts } from "./repair-names.ts";
 import { type RestPiece, restOf, setPieceAside } from "./rest.ts";
+import { syncFile } from "./settle.ts";
 
 /*
  * Puts a repaired log in the place of a damaged one. Everything new is written and synced under names that do not count
@@ -32,54 +33,46 @@ export interface Rewrite {
   readonly headerPieces: readonly RestPiece[];
 }
 
-export interface RepairNames {
-  readonly backup: string;
-  readonly quarantine: string;
-}
-
-/**
- * The names of what a repair leaves: the first number that is free. One whose backup is the log itself was left by a
- * repair that was killed, and is used again.
- */
-export function repairNames(path: string): RepairNames {
-  for (let n = 1; ; n += 1) {
-    const names = { backup: `${path}.backup-${n}`, quarantine: `${path}.quarantine-${n}` };
-    if (isThere(names.backup) ? isCopy(path, names.backup) : !isThere(names.quarantine)) return names;
-  }
-}
-
 /** Carries out a repair. Durable when it resolves; when it throws before that, the old log is there whole. */
 export async function rewriteLog(
   file: LogFile,
   sessionId: string,
   rewrite: Rewrite,
+  names: RepairNames,
   system: FileSystem,
   onProgress: (share: number) => void = () => {},
 ): Promise<void> {
-  const { path } = file;
+  const { path, backup, quarantine } = names;
   const folder = dirname(path);
-  const names = repairNames(path);
-  const draft = join(folder, draftName(crypto.randomUUID()));
-  const aside = join(folder, draftName(crypto.randomUUID()));
+  const [draft, aside, copy] = repairDrafts(path);
   const made = new Set<string>();
   try {
+    const owner = statSync(path);
     made.add(draft);
-    await writeDraft(file, draft, rewrite, system, (share) => onProgress(share / 2));
+    await writeDraft(file, draft, rewrite, owner, system, (share) => onProgress(share / 2));
     made.add(aside);
-    await writeQuarantine(file, aside, headOf(sessionId, path, rewrite), rewrite, system, (share) =>
-      onProgress(0.5 + share / 2),
-    );
-    assertUnchanged(file);
-    if (!isThere(names.backup)) {
-      backUp(path, names.backup, folder, made, system);
-      made.add(names.backup);
+    const head = headOf(sessionId, path, rewrite);
+    await writeQuarantine(file, aside, head, rewrite, owner, system, (share) => onProgress(0.5 + share / 2));
+    assertUnchanged(file, path);
+    if (isThere(backup)) {
+      if (!isSameFile(backup, path)) throw taken(backup);
+      // It may be a copy that somebody else made.
+      syncFile(backup, system);
+    } else {
+      backUp(path, backup, copy, owner, made, system);
+      made.add(backup);
       // Were the quarantine file's name to outlast a power cut alone, it would look like one whose backup was removed.
       system.syncFolder(folder);
     }
-    const isLeftOver = isThere(names.quarantine);
-    system.rename(aside, names.quarantine);
+    if (isThere(quarantine)) {
+      if (!isSameFile(quarantine, aside)) throw taken(quarantine);
+      syncFile(quarantine, system);
+      system.remove(aside);
+    } else {
+      system.rename(aside, quarantine);
+      made.add(quarantine);
+    }
     made.delete(aside);
-    if (!isLeftOver) made.add(names.quarantine);
     system.syncFolder(folder);
     system.rename(draft, path);
     // From here on the new log is the log, and what was made beside it belongs to it.
@@ -90,6 +83,38 @@ export async function rewriteLog(
     throw toStorageError(error, "The log could not be repaired", { path, sessionId });
   }
 }
+
+/** Whether a quarantine file is just what a repair would write. */
+export async function isQuarantineOf(
+  file: LogFile,
+  sessionId: string,
+  rewrite: Rewrite,
+  { path, quarantine }: RepairNames,
+): Promise<boolean> {
+  if (lstatSync(quarantine, { throwIfNoEntry: false })?.isFile() !== true) return false;
+  using comparison = new Comparison(quarantine);
+  const system: FileSystem = {
+    ...SYSTEM,
+    create: () => 0,
+    write: (_, bytes) => {
+      if (!comparison.take(bytes)) throw new Difference();
+      return bytes.length;
+    },
+    adopt: () => {},
+    fsync: () => {},
+    close: () => {},
+  };
+  try {
+    const head = headOf(sessionId, path, rewrite);
+    await writeQuarantine(file, quarantine, head, rewrite, statSync(path), system, () => {});
+    return comparison.isAtEnd();
+  } catch (error) {
+    if (error instanceof Difference) return false;
+    throw error;
+  }
+}
+
+class Difference extends Error {}
 
 function headOf(sessionId: string, path: string, { cut }: Rewrite): QuarantineHead {
   const { reason } = cut;
@@ -107,6 +132,7 @@ async function writeDraft(
   file: LogFile,
   draft: string,
   { cut, headerText, from }: Rewrite,
+  owner: FileOwner,
   system: FileSystem,
   onProgress: (share: number) => void,
 ): Promise<void> {
@@ -125,6 +151,7 @@ async function writeDraft(
     }
     write(textsOf(cut.partial));
     write(textsOf(cut.closers));
+    system.adopt(draft, owner);
     system.fsync(out);
   } finally {
     system.close(out);
@@ -136,24 +163,37 @@ async function writeQuarantine(
   path: string,
   head: QuarantineHead,
   { cut, headerPieces }: Rewrite,
+  owner: FileOwner,
   system: FileSystem,
   onProgress: (share: number) => void,
 ): Promise<void> {
   using writer = new QuarantineWriter(path, head, system);
   for (const piece of headerPieces) setPieceAside(writer, file, piece);
-  let breather = cut.rest.offset;
+  const from = cut.rest.offset;
+  const breather = new Breather();
+  let at = from;
   for (const piece of restOf(file, cut.rest)) {
-    setPieceAside(writer, file, piece);
-    if (piece.offset < breather) continue;
-    breather = piece.offset + WINDOW;
-    onProgress((piece.offset - cut.rest.offset) / (file.size - cut.rest.offset));
-    await breathe();
+    if (piece.kind !== "pause") {
+      setPieceAside(writer, file, piece);
+      at = piece.offset;
+    } else if (breather.isDue(piece.bytes)) {
+      onProgress((at - from) / (file.size - from));
+      await breathe();
+    }
   }
+  system.adopt(path, owner);
   writer.finish();
 }
 
 /** Gives the old log a second name; where there are none, copies it. */
-function backUp(path: string, backup: string, folder: string, made: Set<string>, system: FileSystem): void {
+function backUp(
+  path: string,
+  backup: string,
+  draft: string,
+  owner: FileOwner,
+  made: Set<string>,
+  system: FileSystem,
+): void {
   try {
     system.link(path, backup);
     return;
@@ -162,12 +202,12 @@ function backUp(path: string, backup: string, folder: string, made: Set<string>,
     if (code === undefined || !NO_LINKS.has(code)) throw error;
   }
   // Under a name that does not count until it is whole.
-  const draft = join(folder, draftName(crypto.randomUUID()));
   made.add(draft);
   const out = system.create(draft);
   try {
     using file = new LogFile({ path, encoding: "none" });
     for (let at = 0; at < file.size; at += WINDOW) writeAll(system, out, file.read(at, WINDOW), draft);
+    system.adopt(draft, owner);
     system.fsync(out);
   } finally {
     system.close(out);
@@ -187,44 +227,21 @@ function discard(paths: Iterable<string>, system: FileSystem): void {
   }
 }
 
+function taken(path: string): StorageFailedError {
+  return new StorageFailedError("A file has taken the name that the repair was to use", {
+    place: { path },
+    hint: "Move it away, and repair the session again.",
+  });
+}
+
 /** @throws StorageFailedError where the log is another one than was read */
-function assertUnchanged(file: LogFile): void {
-  using now = new LogFile(file);
+function assertUnchanged(file: LogFile, path: string): void {
+  using now = new LogFile({ path, encoding: file.encoding });
   if (now.revision === file.revision) return;
   throw new StorageFailedError("The log changed while it was repaired", {
     place: { path: file.path },
     hint: "Another program writes to it. Stop that one, and repair the session again.",
   });
-}
-
-/** Whether a file holds what the log holds: its other name, or a copy of it. */
-function isCopy(path: string, other: string): boolean {
-  try {
-    const [a, b] = [statSync(path), statSync(other)];
-    if (a.dev === b.dev && a.ino === b.ino) return true;
-    return a.size === b.size && b.isFile() && isSameContent(path, other);
-  } catch {
-    return false;
-  }
-}
-
-function isSameContent(path: string, other: string): boolean {
-  const [a, b]: LogLocation[] = [
-    { path, encoding: "none" },
-    { path: other, encoding: "none" },
-  ];
-  if (a === undefined || b === undefined) return false;
-  using first = new LogFile(a);
-  using second = new LogFile(b);
-  for (let at = 0; at < first.size; at += WINDOW) {
-    if (!first.read(at, WINDOW).equals(second.read(at, WINDOW))) return false;
-  }
-  return true;
-}
-
-/** Whether anything has this name, also a link that leads nowhere. */
-function isThere(path: string): boolean {
-  return existsSync(path) || lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 function textsOf(records: readonly SessionRecord[]): string[] {

@@ -1,6 +1,7 @@
 import type { Place } from "../../session/errors.ts";
 import type { DecodedRecord } from "../../session/records.ts";
 import { CorruptError, type HoldfastError } from "../errors.ts";
+import type { Pause } from "./breathe.ts";
 import { decodeLines, isWholeRecord } from "./line-decoder.ts";
 import type { LogFile } from "./log-file.ts";
 import { salvageLines } from "./salvage.ts";
@@ -18,7 +19,9 @@ export type ScanStep =
       readonly isWhole: boolean;
       readonly records: readonly DecodedRecord[];
     }
-  | { readonly kind: "torn"; readonly tail: TornTail; readonly records: readonly DecodedRecord[] };
+  | { readonly kind: "torn"; readonly tail: TornTail; readonly records: readonly DecodedRecord[] }
+  /** It is being looked whether the log ends here. */
+  | Pause;
 
 /** Where a scan begins: at a unit of which the first event has the seq `next`. */
 export interface ScanStart {
@@ -48,7 +51,7 @@ function* scanUnits(
     const row = frame === undefined || file.encoding === "none" ? {} : { row: frame };
     const place: Place = { path: file.path, sessionId, offset, ...row };
     if (unit.kind === "break") {
-      yield endOf(file, unit, next, place);
+      yield* endOf(file, unit, next, place);
       return;
     }
     const { records, next: after, fault } = decodeLines(unit.content, next, place, file.encoding);
@@ -65,7 +68,7 @@ function* scanUnits(
     }
     if (fault !== undefined) {
       const line = unit.content.subarray(fault.start);
-      yield faultIn(file, offset + fault.start, fault.error, isWholeRecord(line, after));
+      yield* faultIn(file, offset + fault.start, fault.error, isWholeRecord(line, after));
       return;
     }
     next = after;
@@ -74,17 +77,22 @@ function* scanUnits(
 }
 
 /** A line that is no event, or not the next one. What is whole, by its checksum or its shape, was written like that. */
-function faultIn(file: LogFile, offset: number, error: HoldfastError, isWhole: boolean): ScanStep {
-  if (file.encoding === "zstd" || isWhole || !isTornTail(file, offset)) throw error;
-  return { kind: "torn", tail: { offset, size: file.size, recovered: [] }, records: [] };
+function* faultIn(
+  file: LogFile,
+  offset: number,
+  error: HoldfastError,
+  isWhole: boolean,
+): Generator<ScanStep> {
+  if (file.encoding === "zstd" || isWhole || !(yield* isTornTail(file, offset))) throw error;
+  yield { kind: "torn", tail: { offset, size: file.size, recovered: [] }, records: [] };
 }
 
-function endOf(file: LogFile, found: Break, next: number, place: Place): ScanStep {
+function* endOf(file: LogFile, found: Break, next: number, place: Place): Generator<ScanStep> {
   const { offset } = found;
-  if (!isTornTail(file, offset)) throw damaged(found, next, place);
+  if (!(yield* isTornTail(file, offset))) throw damaged(found, next, place);
   const { records } = found.blocksEnd > offset ? salvageLines(file, found, next, place) : { records: [] };
   const recovered = records.map(({ record }) => record);
-  return { kind: "torn", tail: { offset, size: file.size, recovered }, records };
+  yield { kind: "torn", tail: { offset, size: file.size, recovered }, records };
 }
 
 function damaged({ found }: Break, seq: number, place: Place): CorruptError {

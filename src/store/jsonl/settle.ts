@@ -27,7 +27,8 @@ export function settleLog(path: string, root: string, system: FileSystem): void 
   }
 }
 
-function syncFile(path: string, system: FileSystem): void {
+/** Makes one file durable, as far as this user may. @throws a system error */
+export function syncFile(path: string, system: FileSystem): void {
   let file: number;
   try {
     file = system.open(path);

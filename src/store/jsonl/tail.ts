@@ -1,4 +1,5 @@
 import { HoldfastError } from "../errors.ts";
+import { type Pause, pause } from "./breathe.ts";
 import { FrameSearch } from "./frame-search.ts";
 import type { LogFile } from "./log-file.ts";
 import { unitsOf } from "./units.ts";
@@ -11,33 +12,35 @@ import { decodeUtf8 } from "./utf8.ts";
  */
 
 const NEWLINE = 0x0a;
+const TURN_END = '"turn/end"';
 
 /**
  * Whether what begins at `offset` is only a torn tail: nothing after it can be read as written.
  *
  * Frames: no sound frame begins after it. Plain lines: no later line is an end of a Turn.
  */
-export function isTornTail(file: LogFile, offset: number): boolean {
-  if (file.encoding === "none") return !hasLaterTurnEnd(file, offset);
-  return new FrameSearch(file).next(offset + 1) === undefined;
+export function* isTornTail(file: LogFile, offset: number): Generator<Pause, boolean> {
+  if (file.encoding === "none") return !(yield* hasLaterTurnEnd(file, offset));
+  return (yield* new FrameSearch(file).search(offset + 1)) === undefined;
 }
 
-function hasLaterTurnEnd(file: LogFile, offset: number): boolean {
-  let isFirst = true;
+function* hasLaterTurnEnd(file: LogFile, offset: number): Generator<Pause, boolean> {
   for (const unit of unitsOf(file, offset)) {
     if (unit.kind === "break") return false;
-    for (let start = 0; start < unit.content.length; ) {
-      const end = unit.content.indexOf(NEWLINE, start);
-      if (!isFirst && isTurnEnd(unit.content.subarray(start, end))) return true;
-      isFirst = false;
-      start = end + 1;
+    const { content } = unit;
+    // Garbage may be millions of lines: only those are looked at that may be one.
+    for (let at = content.indexOf(TURN_END); at >= 0; ) {
+      const start = content.lastIndexOf(NEWLINE, at) + 1;
+      const end = content.indexOf(NEWLINE, at);
+      if (unit.offset + start > offset && isTurnEnd(content.subarray(start, end))) return true;
+      at = content.indexOf(TURN_END, end);
     }
+    yield pause(content.length);
   }
   return false;
 }
 
 function isTurnEnd(line: Buffer): boolean {
-  if (!line.includes('"turn/end"')) return false;
   try {
     const value: unknown = JSON.parse(decodeUtf8(line, {}));
     return typeof value === "object" && value !== null && "type" in value && value.type === "turn/end";

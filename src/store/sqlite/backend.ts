@@ -78,6 +78,10 @@ export class SqliteBackend implements StorageBackend {
     return this.#writer.checkWritable();
   }
 
+  async hasStrays(): Promise<boolean> {
+    return this.#open.hasStrays();
+  }
+
   async hasRoom(): Promise<boolean> {
     const { hasRoom } = await import("../room.ts");
     return hasRoom(dirname(this.#path), `${this.#path}.trial`);

@@ -72,17 +72,26 @@ function discard(draft: string): void {
   }
 }
 
-/** SQLite would play a journal that lies beside the new database into it, whatever database it came from. */
+/** What is left of a store of which the database itself is gone, or empty. Nothing was changed. */
+export class JournalAloneError extends CorruptError {
+  constructor(journal: string, size: number) {
+    super("A journal lies here without its database", {
+      expected: "no journal where there is no store",
+      found: `${size} bytes`,
+      place: { path: journal },
+      hint: "Put the database file back beside it. Without it `holdfast sessions salvage` takes what the journal alone holds; moved away, the journal leaves room for an empty store.",
+    });
+  }
+}
+
+/**
+ * SQLite would play a journal that lies beside a new database into it, whatever database it came from.
+ * @throws JournalAloneError
+ */
 export function assertNoOrphan(path: string): void {
   for (const journal of [`${path}-wal`, `${path}-journal`]) {
     const size = sizeOf(journal);
-    if (size === 0) continue;
-    throw new CorruptError("A journal lies here without its database", {
-      expected: "no journal where a new store shall be made",
-      found: `${size} bytes`,
-      place: { path: journal },
-      hint: "Put the database file back beside it, or move the journal away to begin with an empty store.",
-    });
+    if (size > 0) throw new JournalAloneError(journal, size);
   }
 }
 

@@ -6,11 +6,14 @@ import type { Examined, ExaminedSession, StoreExaminer } from "../examiner.ts";
 import { type Finding, findingOf } from "../finding.ts";
 import { resolveStorePath } from "../paths.ts";
 import { isHeldHere } from "../writer-lock.ts";
+import { NoAccess, type ReadAccess } from "./access.ts";
+import { assertNoOrphan, JournalAloneError } from "./create.ts";
 import { deepRows } from "./deep-rows.ts";
 import type { ExaminedHeader } from "./examined-header.ts";
 import { type ListedSessions, listSessions, lostSessions } from "./examined-sessions.ts";
 import { type ForeignRows, foreignRows } from "./foreign.ts";
-import { APPLICATION_ID, lookAtHeader, readHeader } from "./identity.ts";
+import { APPLICATION_ID, DamagedHeaderError } from "./header-fields.ts";
+import { hasLog, lookAtHeader, readHeader } from "./identity.ts";
 import { MAX_EVENTS } from "./keys.ts";
 import { PageScan } from "./page-scan.ts";
 import { admitStore, QuietAccess } from "./quiet-access.ts";
@@ -29,6 +32,8 @@ const PAGE_SIZE_OFFSET = 16;
 const MAX_SEQUENCE = 2 ** 30;
 /** Most characters of one of SQLite's messages. */
 const MESSAGE_LENGTH = 200;
+
+const HOW_TO_TELL = "what sessions are left of it, `holdfast sessions repair --dry-run` tells";
 
 const sequenceSchema = z.object({ seq: z.number().int().nonnegative().max(MAX_SEQUENCE) });
 const messageSchema = z.object({ integrity_check: z.string() });
@@ -50,7 +55,7 @@ export interface ExaminedSqliteSession extends ExaminedSession {
 
 /**
  * A SQLite store opened for a check, beside whoever writes it. A database that SQLite refuses is opened too, if the
- * header of its file says that it is a store.
+ * header of its file says that it is a store, or rows in it do. With `deep` the log of one that is gone is enough.
  * @throws StoreNotFoundError, UnsupportedFormatError, CorruptError, StorageFailedError
  */
 export async function examineSqlite(
@@ -69,20 +74,28 @@ export async function examineSqlite(
 export class SqliteExaminer implements StoreExaminer {
   readonly path: string;
   readonly #resources = new DisposableStack();
-  readonly #access: QuietAccess;
+  readonly #access: ReadAccess;
+  /** Why SQLite is not even asked. */
+  readonly #obstacle: CorruptError | undefined;
   readonly #scan: PageScan | undefined;
   readonly #pageSize: number;
   #listed: ListedSessions | undefined;
 
   constructor(path: string, { deep = false }: SqliteExamineOptions) {
     this.path = path;
-    const header = lookAtHeader(path) === "database" ? readHeader(path) : undefined;
-    const isOurs = header?.readInt32BE(APPLICATION_ID_OFFSET) === APPLICATION_ID;
-    this.#pageSize = header?.readUint16BE(PAGE_SIZE_OFFSET) ?? 0;
     try {
+      this.#obstacle = obstacleTo(path, deep);
+      const header = this.#obstacle === undefined ? readHeader(path) : undefined;
+      const isOurs = header !== undefined && isNamed(header);
+      this.#pageSize = isOurs ? header.readUint16BE(PAGE_SIZE_OFFSET) : 0;
+      const isScanned = deep && (isOurs || this.#obstacle !== undefined);
       // Its descriptors are closed last: with them the locks of the connection would go.
-      this.#scan = deep && isOurs ? this.#resources.use(new PageScan(path)) : undefined;
-      this.#access = this.#resources.use(new QuietAccess(path, isOurs ? admitDamaged : admitStore));
+      this.#scan = isScanned ? this.#resources.use(new PageScan(path)) : undefined;
+      this.#access = this.#resources.use(
+        this.#obstacle === undefined
+          ? new QuietAccess(path, isOurs ? admitDamaged : admitStore)
+          : new NoAccess(this.#obstacle),
+      );
     } catch (error) {
       this.#resources.dispose();
       throw toStorageError(error, "The store could not be read", { path });
@@ -90,7 +103,12 @@ export class SqliteExaminer implements StoreExaminer {
   }
 
   async *checkStore(): AsyncGenerator<Finding> {
-    yield* this.structure();
+    // Sessions that are not listed are not lost with that.
+    let isToTell = this.#obstacle !== undefined || this.#list().damage.length > 0;
+    for (const finding of this.structure()) {
+      yield isToTell ? { ...finding, message: `${finding.message}; ${HOW_TO_TELL}` } : finding;
+      isToTell = false;
+    }
     for (const foreign of this.foreign()) yield foreignFinding(foreign, this.path);
   }
 
@@ -110,6 +128,14 @@ export class SqliteExaminer implements StoreExaminer {
   /** What is wrong with the database itself, by SQLite's own check and beyond it. Empty where it is sound. */
   *structure(): Generator<Finding> {
     const { path } = this;
+    if (this.#obstacle === undefined) yield* this.#bySqlite();
+    else yield findingOf("store-damaged", this.#obstacle);
+    const lost = findLostFrames(path);
+    if (lost !== undefined) yield lost;
+  }
+
+  *#bySqlite(): Generator<Finding> {
+    const { path } = this;
     const [found, error] = this.#read(checkIntegrity);
     for (const message of found) yield this.#damaged(message);
     if (error !== undefined) yield this.#unchecked(error);
@@ -120,8 +146,6 @@ export class SqliteExaminer implements StoreExaminer {
       else if (error === undefined) yield this.#unchecked(fault);
     }
     yield* this.#list().damage.map(ofStore);
-    const lost = findLostFrames(path);
-    if (lost !== undefined) yield lost;
   }
 
   /** Rows that belong to no session. Not known where sessions cannot be read. */
@@ -175,7 +199,11 @@ export class SqliteExaminer implements StoreExaminer {
   }
 
   #session(stored: ExaminedHeader, isKnown: boolean): ExaminedSqliteSession {
-    const { id, number, findings, headerText, header } = stored;
+    const { id, number, headerText, header } = stored;
+    // Whoever wants all that is left wants it of a session, too, that nobody else gets to the end of.
+    const hidden = this.#scan === undefined ? undefined : this.#access.hiddenEnd();
+    const findings =
+      hidden === undefined ? stored.findings : [...stored.findings, findingOf("store-damaged", hidden)];
     const owner = { path: this.path, id, number };
     const rows = () =>
       this.#scan === undefined ? walkRows(this.#access, owner) : deepRows(this.#access, owner, this.#scan);
@@ -222,6 +250,27 @@ export class SqliteExaminer implements StoreExaminer {
     const what = "SQLite cannot check the database";
     return ofStore(readingFinding(error, what, { path: this.path }));
   }
+}
+
+/**
+ * What keeps SQLite from being asked about a store, though rows of it may be there.
+ * @throws UnsupportedFormatError where it is no store; JournalAloneError where rows are not looked for
+ */
+function obstacleTo(path: string, deep: boolean): CorruptError | undefined {
+  try {
+    if (lookAtHeader(path) !== "database") assertNoOrphan(path);
+    return undefined;
+  } catch (error) {
+    if (error instanceof DamagedHeaderError) return error;
+    if (error instanceof JournalAloneError && deep && hasLog(path)) return error;
+    throw error;
+  }
+}
+
+function isNamed(header: Buffer): boolean {
+  return (
+    header.length > APPLICATION_ID_OFFSET + 4 && header.readInt32BE(APPLICATION_ID_OFFSET) === APPLICATION_ID
+  );
 }
 
 function ofStore(finding: Finding): Finding {

@@ -26,23 +26,22 @@ export function listSessions(access: ReadAccess, path: string): ListedSessions {
 export interface LostSession {
   readonly header: ExaminedHeader;
   /**
-   * Whether it belongs to the store. Otherwise it is rows alone, of no session, or what is left of one that was deleted.
+   * Whether it belongs to the store. Otherwise it is what is left of one that was deleted, or may be.
    */
   readonly isKnown: boolean;
 }
 
 /**
- * Sessions of which something lies in pages that the table does not lead to. One is known by its row or its key; by its
- * rows alone only where the table is damaged, and where no page that holds them is free.
+ * Sessions of a damaged store, of which something lies in pages that the table does not lead to. One is known by its row
+ * or its key; by its rows alone where no page that holds them is free: whatever was damaged, its row was there.
  */
 export function* lostSessions(
-  { sessions, numbers, damage }: ListedSessions,
+  { sessions, numbers }: ListedSessions,
   scan: PageScan,
   path: string,
 ): Generator<LostSession> {
   // Of two sessions with one id, the one that the table leads to was made last.
   const keys = new Set(sessions.flatMap(({ key }) => key ?? []));
-  const isTableLost = damage.length > 0 && scan.isFreeKnown;
   const found = [...new Set([...scan.headers.keys(), ...scan.numbers])].sort((a, b) => a - b);
   for (const number of found) {
     if (numbers.has(number)) continue;
@@ -52,7 +51,7 @@ export function* lostSessions(
     if (isNamed) keys.add(key);
     if (isNamed && row !== undefined) yield { header: examineHeader(number, row, path), isKnown: true };
     else if (scan.hasRows(number)) {
-      const isKnown = isNamed || (key === undefined && isTableLost);
+      const isKnown = isNamed || (key === undefined && scan.isFreeKnown);
       yield { header: headless(number, isNamed ? key : undefined, path), isKnown };
     }
   }

@@ -61,7 +61,12 @@ function foldPages(path: string, log: string, system: FileSystem): void {
     const target = system.create(name);
     try {
       const inFile = Math.ceil(statSync(path).size / pageSize);
-      const last = [...pages.keys()].reduce((most, page) => Math.max(most, page), inFile);
+      // A page of the log follows those of the file; one that is far beyond them only a damaged log names.
+      const end = inFile + pages.size;
+      const last = [...pages.keys()].reduce(
+        (most, page) => (page > end ? most : Math.max(most, page)),
+        inFile,
+      );
       const bytes = Buffer.alloc(pageSize);
       for (let page = 1; page <= last; page += 1) {
         bytes.fill(0);
@@ -70,6 +75,7 @@ function foldPages(path: string, log: string, system: FileSystem): void {
         else readSync(frames, bytes, 0, pageSize, frame);
         writeAll(system, target, bytes, name);
       }
+      system.adopt(name, statSync(path));
       system.fsync(target);
     } finally {
       system.close(target);

@@ -11,6 +11,8 @@ export interface ForeignRows {
   /** Seq of the first of them. */
   readonly seq: number;
   readonly rows: number;
+  /** Events that the rows say they hold. */
+  readonly events: number;
 }
 
 /** Least number that a 64-bit row id can hold beside a seq. */
@@ -29,8 +31,8 @@ export function* foreignRows(access: ReadAccess, known: ReadonlySet<number>): Ge
     const { session, seq } = next;
     // A session that was made meanwhile is there by now, and of one that was deleted no row is left.
     if (!known.has(session) && access.read((database) => nextSession(database, session)) !== session) {
-      const rows = access.read((database) => count(database, session));
-      if (rows > 0) yield { session, seq, rows };
+      const counted = access.read((database) => count(database, session));
+      if (counted.rows > 0) yield { session, seq, ...counted };
     }
     from = session + 1;
   }
@@ -48,7 +50,9 @@ function nextSession(database: Database, from: number): number | undefined {
   return typeof row === "object" && row !== null && "number" in row ? Number(row.number) : undefined;
 }
 
-function count(database: Database, session: number): number {
+function count(database: Database, session: number): { readonly rows: number; readonly events: number } {
   const row = database.query(countRecords).get({ session, from: 0 });
-  return typeof row === "object" && row !== null && "records" in row ? Number(row.records) : 0;
+  if (typeof row !== "object" || row === null || !("records" in row) || !("events" in row))
+    return { rows: 0, events: 0 };
+  return { rows: Number(row.records), events: Number(row.events) };
 }

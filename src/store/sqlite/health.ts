@@ -9,6 +9,7 @@ import { isHeldHere, type LockProbe } from "../writer-lock.ts";
 import { assertNoOrphan, createStore } from "./create.ts";
 import { assertMayWrite, hasLog, identifyDatabase, lookAtHeader, readHeader, sizeOf } from "./identity.ts";
 import { openAbandoned, openImmutable, openPlainly } from "./opening.ts";
+import { lostFramesError } from "./wal-frames.ts";
 import { SqliteWriter } from "./writer.ts";
 
 /* Where the header of a database file keeps what is shown of it. Source: SQLite's documentation of its file format. */
@@ -181,7 +182,9 @@ function judgeLog(
       }),
     );
   }
-  if (isLeft && walBytes > 0) {
+  const lost = isLeft && walBytes > 0 ? lostFramesError(path) : undefined;
+  if (lost !== undefined) findings.push(findingOf(lost));
+  if (isLeft && walBytes > 0 && lost === undefined) {
     findings.push(
       finding("wal-left", "Commits lie in the write-ahead log, as after a process that was killed", {
         where: `${path}-wal`,

@@ -13,21 +13,19 @@ import { dirname } from "node:path";
 import { z } from "zod";
 import { errorCode, StorageFailedError, toStorageError, UnsupportedFormatError } from "../errors.ts";
 import { networkFileSystem } from "../file-system-types.ts";
+import {
+  APPLICATION_ID,
+  assertSoundHeader,
+  beginsAsDatabase,
+  HEADER_SIZE,
+  identityOf,
+  SCHEMA_VERSION,
+} from "./header-fields.ts";
 import { openImmutable, openPlainly } from "./opening.ts";
 import { assertSchema, countObjects } from "./schema.ts";
 import getApplicationId from "./sql/get-application-id.sql" with { type: "text" };
 import getUserVersion from "./sql/get-user-version.sql" with { type: "text" };
 import setBusyTimeout from "./sql/set-busy-timeout.sql" with { type: "text" };
-
-/** "Hold" in ASCII: the `application_id` of a Holdfast store. */
-export const APPLICATION_ID = 0x486f6c64;
-/** The `user_version` that this program reads and writes. */
-export const SCHEMA_VERSION = 1;
-
-const MAGIC = "SQLite format 3\0";
-const HEADER_SIZE = 100;
-const USER_VERSION_OFFSET = 60;
-const APPLICATION_ID_OFFSET = 68;
 
 /** What lies at a path: nothing, a file or database without anything in it, or a Holdfast database. */
 export type FileKind = "absent" | "empty" | "store";
@@ -62,7 +60,7 @@ export function identify(path: string): FileKind {
 
 /**
  * The first look at a file, at its own header alone: a foreign file must never be opened with SQLite, which might roll
- * back a journal in it. @throws UnsupportedFormatError, StorageFailedError
+ * back a journal in it. @throws UnsupportedFormatError, CorruptError, StorageFailedError
  */
 export function lookAtHeader(path: string): "absent" | "empty" | "database" {
   const header = readHeader(path);
@@ -85,16 +83,16 @@ export function identifyDatabase(database: Database, path: string): Exclude<File
   return "store";
 }
 
-/** Whether the header of a database names Holdfast; false when it names nobody. @throws UnsupportedFormatError */
+/** Whether the header of a database names Holdfast; false when it names nobody. @throws UnsupportedFormatError, CorruptError */
 function hasIdentity(path: string, header: Buffer): boolean {
-  if (header.length < HEADER_SIZE || header.toString("latin1", 0, MAGIC.length) !== MAGIC) {
+  assertSoundHeader(path, header);
+  if (!beginsAsDatabase(header)) {
     throw new UnsupportedFormatError("The file is not a SQLite database", {
       place: { path },
       hint: "Name another path for the store. This file was left as it is.",
     });
   }
-  const applicationId = header.readInt32BE(APPLICATION_ID_OFFSET);
-  const version = header.readInt32BE(USER_VERSION_OFFSET);
+  const { applicationId, version } = identityOf(header);
   if (applicationId === 0 && version === 0) return false;
   assertIdentity(path, applicationId, version);
   return true;
@@ -191,7 +189,7 @@ export function readHeader(path: string): Buffer | undefined {
       const kind = stat.isDirectory() ? "a folder" : "not a regular file";
       throw new StorageFailedError(`The path of the store is ${kind}`, {
         place: { path },
-        hint: "Name a file: it is made when it does not exist.",
+        hint: "Name a file. A folder of session logs is named with --session-dir.",
       });
     }
     const file = openSync(path, "r");

@@ -1,24 +1,13 @@
 import { CorruptError } from "../errors.ts";
-import {
-  type Cell,
-  type CellValue,
-  cellsOf,
-  INDEX_INTERIOR,
-  INDEX_LEAF,
-  pageKind,
-  TABLE_LEAF,
-  valuesOf,
-} from "./cells.ts";
+import { type Cell, cellsOf, INDEX_INTERIOR, INDEX_LEAF, pageKind, TABLE_LEAF, valuesOf } from "./cells.ts";
 import { idOf } from "./examined-header.ts";
-import { headerChecksum } from "./keys.ts";
 import { type PageAddress, PageFile } from "./page-file.ts";
+import { provenShape } from "./page-shape.ts";
+import { recordIn, sessionIn, textAt } from "./proven-rows.ts";
 import type { Owner, SoundRow } from "./row-walk.ts";
 import { decodeRow, type RecordRow, type SessionRow } from "./rows.ts";
 
-const RECORD_COLUMNS = 7;
-const SESSION_COLUMNS = 4;
 const KEY_COLUMNS = 2;
-const NEXT_PAGE = 4;
 
 /** Rows of one session in one page. */
 interface Holding {
@@ -54,13 +43,14 @@ export class PageScan implements Disposable {
 
   /** Reads the whole file. @throws a system error */
   constructor(path: string) {
-    this.#pages = new PageFile(path);
+    this.#pages = new PageFile(path, provenShape(path));
     this.#page = this.#pages.buffer();
     this.#overflow = this.#pages.buffer();
-    const free = this.#pages.freePages();
-    this.isFreeKnown = free !== undefined;
+    const free = this.#pages.freePages(false);
+    const lostFree = this.#pages.lost === undefined ? free : this.#pages.freePages(true);
+    this.isFreeKnown = free !== undefined && lostFree !== undefined;
     for (const address of this.#pages.addresses()) {
-      if (!address.isLost && free?.has(address.page) === true) continue;
+      if ((address.isLost ? lostFree : free)?.has(address.page) === true) continue;
       const bytes = this.#pages.read(address, this.#page);
       const kind = pageKind(bytes, address.page);
       if (kind === TABLE_LEAF) this.#takeRows(bytes, address);
@@ -162,24 +152,8 @@ export class PageScan implements Disposable {
     return rows;
   }
 
-  /** All of a cell, from the pages that it goes on in. */
-  #payload({ local, size, overflow }: Cell, { isLost }: PageAddress): Uint8Array | undefined {
-    if (size === local.length) return local;
-    const { usable } = this.#pages.shape;
-    // More than the file has is damage, and would be memory that is not there.
-    if (size > this.#pages.count * usable) return undefined;
-    const payload = new Uint8Array(size);
-    payload.set(local);
-    let page = overflow;
-    for (let at = local.length; at < size; ) {
-      if (page < 2 || page > this.#pages.count) return undefined;
-      const bytes = this.#pages.read({ page, isLost }, this.#overflow);
-      const taken = Math.min(usable - NEXT_PAGE, size - at);
-      payload.set(bytes.subarray(NEXT_PAGE, NEXT_PAGE + taken), at);
-      at += taken;
-      page = new DataView(bytes.buffer).getUint32(0);
-    }
-    return payload;
+  #payload(cell: Cell, address: PageAddress): Uint8Array | undefined {
+    return this.#pages.payload(cell, address, this.#overflow);
   }
 }
 
@@ -214,49 +188,4 @@ function tryDecode(row: RecordRow, owner: Owner) {
     if (error instanceof CorruptError) return undefined;
     throw error;
   }
-}
-
-/** How to make the row of `records` that a payload is, if its checksum fits. */
-function recordIn(payload: Uint8Array, { low }: Cell): (() => RecordRow | undefined) | undefined {
-  const values = valuesOf(payload, RECORD_COLUMNS);
-  if (values === undefined) return undefined;
-  const [id, count, type, time, body, sources, checksum] = values;
-  if (id !== null || typeof count !== "number" || typeof time !== "number") return undefined;
-  const from = spanOf(body)?.from;
-  const to = (sources === null ? spanOf(body) : spanOf(sources))?.to;
-  if (from === undefined || to === undefined) return undefined;
-  // Body and sources lie side by side.
-  if (Bun.hash.crc32(payload.subarray(from, to)) !== checksum) return undefined;
-  return () => {
-    const [name, text] = [textAt(payload, type), textAt(payload, body)];
-    if (name === undefined || text === undefined) return undefined;
-    return {
-      seq: low,
-      count,
-      type: name,
-      time,
-      body: text,
-      sources: textAt(payload, sources) ?? null,
-      checksum,
-    };
-  };
-}
-
-function sessionIn(payload: Uint8Array, { high, low }: Cell): SessionRow | undefined {
-  const [id, key, header, checksum] = valuesOf(payload, SESSION_COLUMNS) ?? [];
-  const [name, text] = [textAt(payload, key), textAt(payload, header)];
-  if (id !== null || name === undefined || text === undefined || typeof checksum !== "number")
-    return undefined;
-  if (high !== 0 || headerChecksum(name, text) !== checksum) return undefined;
-  return { number: low, key: name, header: text, checksum };
-}
-
-function spanOf(value: CellValue): { readonly from: number; readonly to: number } | undefined {
-  return typeof value === "object" && value !== null ? value : undefined;
-}
-
-function textAt(payload: Uint8Array, value: CellValue): string | undefined {
-  const span = spanOf(value);
-  if (span === undefined) return undefined;
-  return Buffer.from(payload.buffer, payload.byteOffset + span.from, span.to - span.from).toString("utf8");
 }

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import {
+  type CorruptError,
   errorCode,
   StorageFailedError,
   StoreNotFoundError,
@@ -8,9 +9,10 @@ import {
   UnsupportedFormatError,
 } from "../errors.ts";
 import { configureReading, type ReadAccess } from "./access.ts";
+import { assertNoOrphan } from "./create.ts";
 import { hasLog, identifyDatabase, lookAtHeader, readHeader, sizeOf, WAL_HEADER } from "./identity.ts";
 import { openAbandoned, openAlong, openImmutable, openPlainly } from "./opening.ts";
-import { hasSoundHeader } from "./wal-frames.ts";
+import { hasSoundHeader, lostFramesError } from "./wal-frames.ts";
 
 /** After so many changes under a reader, it reads as SQLite does by itself, at the price of a file left behind. */
 const MAX_OPENINGS = 8;
@@ -49,6 +51,8 @@ export class QuietAccess implements ReadAccess {
   #openings = 1;
   /** Whether a process has written since this store was opened `along`, so that both know of each other. */
   #isAccompanied = false;
+  /** What was found out of the log, and when: of a sound one nothing is hidden as long as it stays open. */
+  #log: { readonly opened: Opened; readonly state: string; readonly error?: CorruptError } | undefined;
 
   /**
    * @param admit looks whether a database that was opened is a store, and makes it ready to be read
@@ -88,6 +92,16 @@ export class QuietAccess implements ReadAccess {
     }
   }
 
+  hiddenEnd(): CorruptError | undefined {
+    const [opened, known] = [this.#opened, this.#log];
+    if (known?.opened === opened && known.error === undefined) return undefined;
+    const state = stateOf(this.#path).all;
+    if (known?.state === state) return known.error;
+    const error = lostFramesError(this.#path);
+    this.#log = { opened, state, ...(error === undefined ? {} : { error }) };
+    return error;
+  }
+
   [Symbol.dispose](): void {
     this.#opened.database.close();
   }
@@ -100,6 +114,7 @@ export class QuietAccess implements ReadAccess {
       let database: Database | undefined;
       try {
         const kind = lookAtHeader(path);
+        if (kind !== "database") assertNoOrphan(path);
         if (kind === "absent") throw new StoreNotFoundError(path);
         if (kind === "empty") throw notYet(path);
         const way = this.#openings >= MAX_OPENINGS ? "plain" : wayTo(path);
@@ -179,7 +194,7 @@ function explain(error: unknown, path: string): unknown {
       cause: error,
     });
   }
-  if (code?.startsWith("SQLITE_CANTOPEN") !== true) return error;
+  if (code !== "EACCES" && code?.startsWith("SQLITE_CANTOPEN") !== true) return error;
   for (const file of ["", "-wal", "-shm"].map((suffix) => path + suffix)) {
     try {
       if (existsSync(file)) accessSync(file, constants.R_OK);

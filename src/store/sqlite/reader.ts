@@ -24,6 +24,7 @@ import listSessions from "./sql/list-sessions.sql" with { type: "text" };
 import selectPage from "./sql/select-page.sql" with { type: "text" };
 import selectRecordStart from "./sql/select-record-start.sql" with { type: "text" };
 import selectSession from "./sql/select-session.sql" with { type: "text" };
+import selectStraySession from "./sql/select-stray-session.sql" with { type: "text" };
 import selectTail from "./sql/select-tail.sql" with { type: "text" };
 
 /** Rows read at once; a page is decoded before the next is read. */
@@ -74,7 +75,12 @@ export class SqliteReader implements Disposable {
     const seq = Math.min(Math.max(fromSeq, 0), MAX_EVENTS - 1);
     const start = this.#get(selectRecordStart, { session: session.number, seq });
     const from = isTailRow(start) ? start.seq : seq;
-    return this.#rows(session.number, from, limit).map((row) => decodeRow(row, id, this.#path));
+    if (isTailRow(start)) this.#assertFollows(id, session.number, from);
+    const rows = this.#rows(session.number, from, limit);
+    const last = rows.at(-1);
+    // What is asked for goes beyond what can be read.
+    if (last === undefined || last.seq + last.count - seq < limit) this.#assertWhole(id);
+    return rows.map((row) => decodeRow(row, id, this.#path));
   }
 
   list(request: PageRequest): Page<StoredSummary> {
@@ -85,15 +91,36 @@ export class SqliteReader implements Disposable {
     return this.#list(request, (row) => ({ id: describeSession(row).id, revision: this.#revision(row) }));
   }
 
+  /** Whether rows lie here that belong to no session. */
+  hasStrays(): boolean {
+    return this.#get(selectStraySession, {}) !== undefined;
+  }
+
   [Symbol.dispose](): void {
     this.#closed = true;
     this.#access[Symbol.dispose]();
   }
 
+  /** Whoever reads all stops where a row does not follow the one before it; whoever begins in the middle must as well. */
+  #assertFollows(id: string, session: number, from: number): void {
+    if (from === 0) return;
+    const before = this.#get(selectRecordStart, { session, seq: from - 1 });
+    const end = isTailRow(before) ? before.seq + before.count : 0;
+    if (end === from) return;
+    throw new CorruptError("A row does not follow the one before it", {
+      expected: `seq ${end}`,
+      found: `seq ${from}`,
+      place: { path: this.#path, sessionId: id, seq: from },
+    });
+  }
+
   #session(id: string): SessionRow | undefined {
     const key = sessionKey(id);
     const session = this.#get(selectSession, { key });
-    if (session === undefined) return undefined;
+    if (session === undefined) {
+      this.#assertWhole(id);
+      return undefined;
+    }
     if (!isSessionRow(session)) throw this.#otherShape();
     const actual = headerChecksum(key, session.header);
     if (actual === session.checksum) return session;
@@ -125,7 +152,10 @@ export class SqliteReader implements Disposable {
         throw toStorageError(error, "The store could not be read", { path: this.#path, sessionId: id });
       }
       if (page.length > 0) yield page;
-      if (isEnd) return;
+      if (isEnd) {
+        this.#assertWhole(id);
+        return;
+      }
       from = (rows.at(-1)?.seq ?? from) + 1;
     }
   }
@@ -160,12 +190,21 @@ export class SqliteReader implements Disposable {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
     const rows = this.#read((database) => database.query(listSessions).all({ before, limit: limit + 1 }));
     if (!rows.every(isSessionRow)) throw this.#otherShape();
+    // Sessions may be missing in any listing, but one without any would say that there are none.
+    if (rows.length === 0) this.#assertWhole();
     const page = rows.slice(0, limit);
     const last = page.at(-1);
     return {
       items: page.map(map),
       ...(rows.length > limit && last !== undefined ? { nextCursor: String(last.number) } : {}),
     };
+  }
+
+  /** @throws CorruptError where the end of the log, and with it that of any session, cannot be read */
+  #assertWhole(sessionId?: string): void {
+    if (this.#closed) throw new ClosedError();
+    const error = this.#typed(() => this.#access.hiddenEnd());
+    if (error !== undefined) throw sessionId === undefined ? error : error.at({ sessionId });
   }
 
   #get(sql: string, parameters: Record<string, string | number>): unknown {

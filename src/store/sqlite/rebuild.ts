@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { rmSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { StorageFailedError } from "../errors.ts";
 import type { FileSystem } from "../file-system.ts";
@@ -7,7 +8,7 @@ import { QuarantineWriter, type SqlValue } from "../quarantine.ts";
 import { type ExaminedSqliteSession, SqliteExaminer } from "./examine.ts";
 import { sizeOf } from "./identity.ts";
 import { MAX_EVENTS, sessionKey } from "./keys.ts";
-import { draftOf, keepQuarantine, syncFile } from "./repair-files.ts";
+import { draftOf, keepQuarantine, privateAs, syncFile } from "./repair-files.ts";
 import { isRecordRow, type RecordRow } from "./rows.ts";
 import { createSchema } from "./schema.ts";
 import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
@@ -42,23 +43,31 @@ export interface Rebuild {
 export async function rebuild(plan: Rebuild, system: FileSystem): Promise<boolean> {
   // SQLite would make the file readable for everyone.
   system.close(system.create(plan.to));
-  await using examiner = new SqliteExaminer(plan.from, { deep: true });
-  let isSetAside: boolean;
-  {
-    using target = new Target(plan, system);
-    const sessions = [...examiner.list()];
-    for (const [k, session] of sessions.entries()) {
-      if (session.isKnown) target.take(session);
-      else target.setAside(session);
-      plan.onSession?.((k + 1) / sessions.length);
-    }
-    isSetAside = target.finish(examiner.sequence());
+  let isSetAside = false;
+  try {
+    isSetAside = await fill(plan, system);
+    // Its log must not be left behind when it is renamed.
+    if (sizeOf(`${plan.to}-wal`) > 0)
+      throw new StorageFailedError("The log of the new database could not be written back");
+    system.adopt(plan.to, statSync(plan.store));
+    syncFile(plan.to, system);
+    return isSetAside;
+  } catch (error) {
+    rmSync(isSetAside ? plan.quarantine : draftOf(plan.quarantine), { force: true });
+    throw error;
   }
-  // Its log must not be left behind when it is renamed.
-  if (sizeOf(`${plan.to}-wal`) > 0)
-    throw new StorageFailedError("The log of the new database could not be written back");
-  syncFile(plan.to, system);
-  return isSetAside;
+}
+
+async function fill(plan: Rebuild, system: FileSystem): Promise<boolean> {
+  await using examiner = new SqliteExaminer(plan.from, { deep: true });
+  using target = new Target(plan, system);
+  const sessions = [...examiner.list()];
+  for (const [k, session] of sessions.entries()) {
+    if (session.isKnown) target.take(session);
+    else target.setAside(session);
+    plan.onSession?.((k + 1) / sessions.length);
+  }
+  return target.finish(examiner.sequence());
 }
 
 class Target implements Disposable {
@@ -156,7 +165,10 @@ class Target implements Disposable {
     const { offset, row } = reason.place;
     const cutAt = { ...(offset === undefined ? {} : { offset }), ...(row === undefined ? {} : { row }) };
     const head = { source: basename(store), reason, cutAt };
-    this.#quarantine ??= new QuarantineWriter(draftOf(quarantine), head, this.#system);
+    if (this.#quarantine === undefined) {
+      this.#quarantine = new QuarantineWriter(draftOf(quarantine), head, this.#system);
+      this.#system.adopt(draftOf(quarantine), privateAs(store));
+    }
     return this.#quarantine;
   }
 }

@@ -1,33 +1,34 @@
-import { closeSync, existsSync, openSync, readdirSync, readSync, rmSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { StorageFailedError } from "../errors.ts";
-import { type FileSystem, writeAll } from "../file-system.ts";
-import { sizeOf } from "./identity.ts";
+import { errorCode, StorageFailedError } from "../errors.ts";
+import type { FileOwner, FileSystem } from "../file-system.ts";
 
 /*
  * The files that a repair makes beside a database: `<db>.backup-<n>`, with its log `<db>.backup-<n>-wal` where there is
  * one, and `<db>.quarantine-<n>`. Each is written under a name of its own first, so that one under its final name is
- * whole.
+ * whole; and that name is given to it only where no other file has it. Files of other names are somebody else's.
  */
 
-const DRAFT = ".draft";
-const LOG = "-wal";
-const PIECE = 1024 * 1024;
-/** A database that changes while it is copied is copied again. */
-const MAX_COPIES = 5;
+/** What shows that a file is a draft of ours, and that whoever holds the lock may remove it. */
+const DRAFT = ".holdfast-draft";
+/** What follows the name of a database in that of its log. */
+export const LOG = "-wal";
+/** Numbers of ours have few digits: one with many is a date that somebody chose. */
+const KEPT = /^\.(backup|quarantine)-([1-9]\d{0,5})(?!\d)(.*)$/s;
+/** What file systems say that have no second names. */
+const NO_LINKS = new Set(["EPERM", "EOPNOTSUPP", "ENOTSUP", "ENOSYS", "EMLINK", "EXDEV", "EACCES"]);
 
-/**
- * The number for the files of a repair: above all that there are. But where the last backup is the same as the store, it
- * is what a killed repair left, which changed nothing: then its files are used, or written again.
- */
+/** The number for the files of a repair, above all that there are: none of its names is taken. */
 export function nextNumber(path: string): number {
-  const files = keptFiles(path);
-  const backups = files
-    .filter(({ kind, rest }) => kind === "backup" && rest === "")
-    .map(({ number }) => number);
-  const last = Math.max(0, ...backups);
-  if (last > 0 && isSameStore(path, backupName(path, last))) return last;
-  return Math.max(0, ...files.map(({ number }) => number)) + 1;
+  let number = keptFiles(path).reduce((most, file) => Math.max(most, file.number), 0) + 1;
+  // Behind the highest number that is counted there may be one that is not.
+  while (isTaken(path, number)) number += 1;
+  return number;
+}
+
+function isTaken(path: string, number: number): boolean {
+  const backup = backupName(path, number);
+  return [backup, backup + LOG, quarantineName(path, number)].some(isThere);
 }
 
 export function backupName(path: string, number: number): string {
@@ -38,6 +39,7 @@ export function quarantineName(path: string, number: number): string {
   return `${path}.quarantine-${number}`;
 }
 
+/** A file whose name is one that a repair makes, or begins with one. */
 interface KeptFile {
   readonly path: string;
   readonly kind: string;
@@ -46,77 +48,85 @@ interface KeptFile {
   readonly rest: string;
 }
 
-function keptFiles(path: string): KeptFile[] {
+/** Those beside a store. */
+export function keptFiles(path: string): KeptFile[] {
   const folder = dirname(path);
   const prefix = basename(path);
   return readdirSync(folder).flatMap((name) => {
     if (!name.startsWith(prefix)) return [];
-    const match = /^\.(backup|quarantine)-(\d+)(.*)$/.exec(name.slice(prefix.length));
+    const match = KEPT.exec(name.slice(prefix.length));
     const [, kind, number, rest] = match ?? [];
     if (kind === undefined || number === undefined || rest === undefined) return [];
     return [{ path: join(folder, name), kind, number: Number(number), rest }];
   });
 }
 
-/** Removes what a repair that was killed left unfinished. The caller holds the lock. */
+/** Removes what a repair that was killed left unfinished, and nothing else. The caller holds the lock. */
 export function sweepRepair(path: string, system: FileSystem): void {
   for (const { path: file, kind, rest } of keptFiles(path)) {
-    const isHalf = rest === DRAFT || rest === DRAFT + LOG;
-    const isLogAlone = kind === "backup" && rest === LOG && !existsSync(file.slice(0, -LOG.length));
-    if (isHalf || isLogAlone) system.remove(file);
+    const isLog = kind === "backup" && rest === DRAFT + LOG;
+    if (isLog) sweepLogAlone(file, system);
+    if ((isLog || rest === DRAFT) && statOf(file)?.isFile() === true) system.remove(file);
   }
+  sweepDatabases(path);
+}
+
+/** The log of a backup that did not come to be: it is ours if it is the same file as the draft of it. */
+function sweepLogAlone(draft: string, system: FileSystem): void {
+  const backup = draft.slice(0, -(DRAFT + LOG).length);
+  const [own, log] = [statOf(draft), statOf(backup + LOG)];
+  const isOurs = own?.isFile() === true && own.ino === log?.ino && own.dev === log.dev;
+  if (isOurs && !isThere(backup)) system.remove(backup + LOG);
+}
+
+/** Removes databases that are not finished. */
+export function sweepDatabases(path: string): void {
   for (const suffix of ["", "-wal", "-shm", "-journal"]) {
-    for (const draft of [rebuiltName(path), foldedName(path)]) rmSync(draft + suffix, { force: true });
+    for (const draft of [rebuiltName(path), foldedName(path)]) {
+      if (statOf(draft + suffix)?.isFile() === true) rmSync(draft + suffix);
+    }
   }
 }
 
 /** Name of the database that is built anew until it takes the place of the old one. */
 export function rebuiltName(path: string): string {
-  return `${path}.rebuilding`;
+  return `${path}.holdfast-rebuilding`;
 }
 
 /** Name of the old database with its log written back. */
 export function foldedName(path: string): string {
-  return `${path}.folding`;
+  return `${path}.holdfast-folding`;
 }
 
-/**
- * Copies a database and its log as they are, and makes the copy durable. No connection of this process may be open:
- * closing the files would free its locks.
- */
-export function makeBackup(path: string, backup: string, system: FileSystem): void {
-  const draft = backup + DRAFT;
+/** Gives a quarantine file its name, and makes that durable. @throws StorageFailedError where the name is taken */
+export function keepQuarantine(name: string, system: FileSystem): void {
+  const draft = draftOf(name);
+  giveName(draft, name, system);
   try {
-    for (let copies = 1; ; copies += 1) {
-      const before = stateOf(path);
-      if (sizeOf(path + LOG) > 0) copyFile(path + LOG, draft + LOG, system);
-      copyFile(path, draft, system);
-      if (stateOf(path) === before) break;
-      for (const file of [draft, draft + LOG]) if (existsSync(file)) system.remove(file);
-      if (copies === MAX_COPIES) throw busy(path);
-    }
-    // The database last: where it has its name, the backup is whole.
-    if (existsSync(draft + LOG)) {
-      system.rename(draft + LOG, backup + LOG);
-      system.syncFolder(dirname(path));
-    }
-    system.rename(draft, backup);
-    system.syncFolder(dirname(path));
+    if (isThere(draft)) system.remove(draft);
+    system.syncFolder(dirname(name));
   } catch (error) {
-    for (const file of [draft, draft + LOG]) rmSync(file, { force: true });
+    rmSync(name, { force: true });
     throw error;
   }
 }
 
-/** Removes a backup of what was not changed after all. */
-export function dropBackup(backup: string): void {
-  for (const file of [backup, backup + LOG]) rmSync(file, { force: true });
+/** Gives a file a name that no other file has; its old one stays, where file systems have second names. */
+export function giveName(file: string, name: string, system: FileSystem): void {
+  try {
+    system.link(file, name);
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === "EEXIST" || isThere(name)) throw taken(name);
+    if (code === undefined || !NO_LINKS.has(code)) throw error;
+    system.rename(file, name);
+  }
 }
 
-/** Gives a quarantine file its name, and makes that durable. */
-export function keepQuarantine(name: string, system: FileSystem): void {
-  system.rename(draftOf(name), name);
-  system.syncFolder(dirname(name));
+/** Whose the files are that lie beside a store: its owner's, and for nobody else. */
+export function privateAs(path: string): FileOwner {
+  const { uid, gid } = statSync(path);
+  return { uid, gid, mode: 0o600 };
 }
 
 export function draftOf(name: string): string {
@@ -133,60 +143,19 @@ export function syncFile(path: string, system: FileSystem): void {
   }
 }
 
-function copyFile(from: string, to: string, system: FileSystem): void {
-  const target = system.create(to);
-  try {
-    for (const piece of piecesOf(from)) writeAll(system, target, piece, to);
-    system.fsync(target);
-  } finally {
-    system.close(target);
-  }
+/** What has a name, without following a link. */
+export function statOf(path: string): Stats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false });
 }
 
-/** The bytes of a file; each piece is good until the next. */
-function* piecesOf(path: string): Generator<Buffer> {
-  const buffer = Buffer.allocUnsafe(PIECE);
-  const file = openSync(path, "r");
-  try {
-    for (;;) {
-      const count = readSync(file, buffer);
-      if (count === 0) return;
-      yield buffer.subarray(0, count);
-    }
-  } finally {
-    closeSync(file);
-  }
+/** Whether anything has this name, also a link that leads nowhere. */
+export function isThere(path: string): boolean {
+  return statOf(path) !== undefined;
 }
 
-function isSameStore(path: string, copy: string): boolean {
-  if (sizeOf(path + LOG) !== sizeOf(copy + LOG)) return false;
-  return isSameFile(path, copy) && (sizeOf(path + LOG) === 0 || isSameFile(path + LOG, copy + LOG));
-}
-
-function isSameFile(left: string, right: string): boolean {
-  if (sizeOf(left) !== sizeOf(right)) return false;
-  const others = piecesOf(right);
-  try {
-    for (const piece of piecesOf(left)) {
-      const other = others.next();
-      if (other.done === true || !piece.equals(other.value)) return false;
-    }
-    return true;
-  } finally {
-    others.return(undefined);
-  }
-}
-
-function stateOf(path: string): string {
-  return [path, path + LOG]
-    .map((file) => statSync(file, { bigint: true, throwIfNoEntry: false }))
-    .map((stat) => `${stat?.ino}.${stat?.size}.${stat?.mtimeNs}`)
-    .join(" ");
-}
-
-function busy(path: string): StorageFailedError {
-  return new StorageFailedError("The database changes while it is copied", {
+export function taken(path: string): StorageFailedError {
+  return new StorageFailedError("Another file has a name that the repair needs", {
     place: { path },
-    hint: "Stop whatever writes it, and repair it then.",
+    hint: "It was left as it is. Repair the store again, and another name is chosen.",
   });
 }

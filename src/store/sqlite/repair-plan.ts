@@ -1,7 +1,8 @@
 import type { Finding } from "../finding.ts";
-import type { RepairOptions, RepairPlan, RepairStep, SessionRepair } from "../repairer.ts";
+import type { RepairOptions, RepairPlan, RepairStep, SessionRepair, StoreRepair } from "../repairer.ts";
 import { type ExaminedSqliteSession, foreignFinding, SqliteExaminer } from "./examine.ts";
 import type { ExaminedHeader } from "./examined-header.ts";
+import { READABLE } from "./reading-finding.ts";
 import { backupName, nextNumber, quarantineName } from "./repair-files.ts";
 import { headerFault, isOfOtherVersion, type RepairedHeader, repairHeader } from "./repaired-header.ts";
 import { findCut, type SessionCut } from "./session-cut.ts";
@@ -16,12 +17,26 @@ export async function planRepair(path: string, options: RepairOptions = {}): Pro
   const structure = await readStructure(path);
   // A database that cannot be opened as it should is no reason to build another one.
   const reason = structure.find(({ code }) => code === "store-damaged");
-  await using examiner = new SqliteExaminer(path, { deep: reason !== undefined });
-  const planner = new Planner(path, examiner, options);
-  return await planner.run(
-    reason,
-    structure.filter(({ code }) => code !== "store-damaged"),
+  const helpless = structure.filter(({ code }) => code !== "store-damaged");
+  if (reason !== undefined) return await planFor(path, options, reason, helpless);
+  const plan = await planFor(path, options, undefined, helpless);
+  // SQLite's own check passes over a page that lies behind the end of the file. What cannot be read cannot be set aside.
+  const hole = plan.steps.find(
+    ({ reason: { code, expected } }) => code === "damaged" && expected === READABLE,
   );
+  return hole === undefined
+    ? plan
+    : await planFor(path, options, { ...hole.reason, code: "store-damaged" }, helpless);
+}
+
+async function planFor(
+  path: string,
+  options: RepairOptions,
+  damage: Finding | undefined,
+  helpless: readonly Finding[],
+): Promise<SqlitePlan> {
+  await using examiner = new SqliteExaminer(path, { deep: damage !== undefined });
+  return await new Planner(path, examiner, options).run(damage, helpless);
 }
 
 async function readStructure(path: string): Promise<readonly Finding[]> {
@@ -48,6 +63,7 @@ class Planner {
   async run(damage: Finding | undefined, helpless: readonly Finding[]): Promise<SqlitePlan> {
     this.#helpless.push(...helpless);
     const known: JudgedSession[] = [];
+    const leaving = { sessions: 0, events: 0 };
     let isSetAside = false;
     const isWanted = this.#options.ids === undefined ? undefined : new Set(this.#options.ids);
     const sessions = [...this.#examiner.list()].filter(
@@ -62,10 +78,14 @@ class Planner {
       const onProgress = (seq: number) => share(Math.min(1, seq / last));
       const cut = await findCut(owner, session.rows(), { isRebuilt: damage !== undefined, onProgress });
       if (isKnown) known.push({ session, cut });
+      else {
+        leaving.sessions += 1;
+        leaving.events += cut.events + cut.cut.events;
+      }
       isSetAside ||= !isKnown || cut.hasOddRows;
       share(1);
     }
-    if (damage !== undefined) this.#planStore(damage, known, isSetAside);
+    if (damage !== undefined) this.#planStore(damage, known, leaving, isSetAside);
     for (const judged of known) {
       if (isWanted?.has(judged.session.id) ?? true) this.#planSession(judged);
     }
@@ -74,7 +94,12 @@ class Planner {
   }
 
   /** The database as a whole first; its sessions are repaired in the new one. */
-  #planStore(reason: Finding, known: readonly JudgedSession[], isSetAside: boolean): void {
+  #planStore(
+    reason: Finding,
+    known: readonly JudgedSession[],
+    leaving: StoreRepair["leaving"],
+    isSetAside: boolean,
+  ): void {
     const { backup, quarantine } = this.#files();
     const keptEvents = known.reduce((sum, { cut }) => sum + cut.events + cut.cut.events, 0);
     this.#add({
@@ -83,6 +108,7 @@ class Planner {
       reason,
       keptSessions: known.length,
       keptEvents,
+      leaving,
       backup,
       ...(isSetAside ? { quarantine } : {}),
     });
@@ -117,9 +143,11 @@ class Planner {
     const [first] = foreign;
     if (first === undefined) return;
     const rows = foreign.reduce((sum, { rows: own }) => sum + own, 0);
+    const events = foreign.reduce((sum, { events: own }) => sum + own, 0);
     const reason = foreignFinding(first, this.#path);
     const numbers = foreign.map(({ session }) => session);
-    this.#add({ kind: "foreign", location: this.#path, reason, rows, ...this.#files() }, ...numbers);
+    const step = { kind: "foreign", location: this.#path, reason, rows, events, ...this.#files() } as const;
+    this.#add(step, ...numbers);
   }
 
   /** One backup for all steps; each has a quarantine file of its own. */

@@ -7,7 +7,7 @@ import type { FileSystem } from "../file-system.ts";
 import type { Finding } from "../finding.ts";
 import { QuarantineWriter, type SqlValue } from "../quarantine.ts";
 import { recordChecksum } from "./keys.ts";
-import { draftOf, keepQuarantine } from "./repair-files.ts";
+import { draftOf, keepQuarantine, privateAs } from "./repair-files.ts";
 import type { RepairedHeader } from "./repaired-header.ts";
 import { splitSources } from "./sources.ts";
 import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
@@ -77,6 +77,7 @@ function setAside(database: Database, path: string, repair: RowRepair, system: F
   const head = { ...(id === undefined ? {} : { session: id }), source: basename(path), reason, cutAt };
   try {
     using writer = new QuarantineWriter(draft, head, system);
+    system.adopt(draft, privateAs(path));
     for (const { session, from, header } of changes) {
       if (header !== undefined) putRows(writer, database.prepare(selectStoredSession), { number: session });
       putRows(writer, database.prepare(selectStoredRows), { session, from });
@@ -84,8 +85,7 @@ function setAside(database: Database, path: string, repair: RowRepair, system: F
     writer.finish();
     keepQuarantine(quarantine, system);
   } catch (error) {
-    // Half a copy would look like one.
-    for (const file of [draft, quarantine]) rmSync(file, { force: true });
+    rmSync(draft, { force: true });
     throw error;
   }
 }

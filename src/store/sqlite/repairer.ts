@@ -13,15 +13,16 @@ import type {
   StoreRepairer,
 } from "../repairer.ts";
 import { acquireWriterLock } from "../writer-lock.ts";
+import { dropBackup, leftBackup, makeBackup, type StoreState, stateOf, takeBackup } from "./backup.ts";
 import { sweepDraft } from "./create.ts";
-import { examineSqlite, SqliteExaminer } from "./examine.ts";
+import { examineSqlite } from "./examine.ts";
 import { foldLog } from "./fold-log.ts";
-import { assertLocalFileSystem, assertMayWrite, assertOneName, lookAtHeader, sizeOf } from "./identity.ts";
+import { assertLocalFileSystem, assertMayWrite, assertOneName, sizeOf } from "./identity.ts";
 import { rebuild } from "./rebuild.ts";
-import { dropBackup, makeBackup, rebuiltName, sweepRepair } from "./repair-files.ts";
-import { headerOf, planRepair, type SqlitePlan } from "./repair-plan.ts";
-import { type RowChange, repairRows } from "./repair-rows.ts";
-import { findCut } from "./session-cut.ts";
+import { isThere, rebuiltName, sweepDatabases, sweepRepair } from "./repair-files.ts";
+import { planRepair } from "./repair-plan.ts";
+import { repairRows } from "./repair-rows.ts";
+import { changeOf } from "./session-change.ts";
 
 /**
  * A SQLite store opened for repair, with its lock.
@@ -34,7 +35,7 @@ export async function repairSqlite(path: string, system: FileSystem = SYSTEM): P
   assertLocalFileSystem(resolved);
   await using resources = new AsyncDisposableStack();
   resources.use(acquireWriterLock(resolved));
-  if (lookAtHeader(resolved) === "absent") throw new StoreNotFoundError(resolved);
+  if (!existsSync(resolved)) throw new StoreNotFoundError(resolved);
   sweepDraft(resolved);
   assertOneName(resolved);
   assertMayWrite(resolved);
@@ -47,15 +48,39 @@ export async function repairSqlite(path: string, system: FileSystem = SYSTEM): P
 export async function planSqliteRepair(path: string, options: RepairOptions = {}): Promise<RepairPlan> {
   const resolved = resolveStorePath(path);
   await (await examineSqlite(resolved))[Symbol.asyncDispose]();
-  const { steps, helpless } = await planRepair(resolved, options);
-  return { steps, helpless };
+  const { tasks, helpless } = await planTasks(resolved, options);
+  return { steps: tasks.map(({ step }) => step), helpless };
+}
+
+/** A step, and what it takes to carry it out. */
+interface Task {
+  readonly step: RepairStep;
+  /** Numbers of the sessions that it is about. */
+  readonly numbers: readonly number[];
+  /** The name for what is set aside, should anything be. */
+  readonly quarantine: string;
+}
+
+/** A plan with the backup that a killed repair left, where there is one. */
+async function planTasks(path: string, options: RepairOptions) {
+  const { steps, helpless, numbers } = await planRepair(path, options);
+  const left = steps.length === 0 ? undefined : leftBackup(path);
+  const tasks = steps.map((step): Task => {
+    const { backup, quarantine = backup.replace(/\.backup-(\d+)$/, ".quarantine-$1") } = step;
+    return { step: { ...step, backup: left ?? backup }, numbers: numbers.get(step) ?? [], quarantine };
+  });
+  return { tasks, helpless };
 }
 
 class SqliteRepairer implements StoreRepairer {
   readonly #path: string;
   readonly #system: FileSystem;
   readonly #resources: AsyncDisposableStack;
-  readonly #numbers = new Map<RepairStep, readonly number[]>();
+  readonly #tasks = new Map<RepairStep, Task>();
+  /** Backups that were made or compared here, and have been what a step could be undone with since. */
+  readonly #backups = new Set<string>();
+  /** Of the store, when the last of them was. */
+  #state: StoreState | undefined;
 
   /** Takes over `resources`, which hold the lock. */
   constructor(path: string, system: FileSystem, resources: AsyncDisposableStack) {
@@ -65,26 +90,35 @@ class SqliteRepairer implements StoreRepairer {
   }
 
   async plan(options: RepairOptions = {}): Promise<RepairPlan> {
-    const { steps, helpless, numbers }: SqlitePlan = await planRepair(this.#path, options);
-    for (const [step, own] of numbers) this.#numbers.set(step, own);
-    return { steps, helpless };
+    const { tasks, helpless } = await planTasks(this.#path, options);
+    for (const task of tasks) this.#tasks.set(task.step, task);
+    return { steps: tasks.map(({ step }) => step), helpless };
   }
 
   async carryOut(step: RepairStep, options: Pick<RepairOptions, "onProgress"> = {}): Promise<void> {
-    const numbers = this.#numbers.get(step);
-    if (numbers === undefined)
-      throw new RangeError("this step is of another plan, or was carried out already");
-    const isFirst = !existsSync(step.backup);
+    const task = this.#tasks.get(step);
+    if (task === undefined) throw new RangeError("this step is of another plan, or was carried out already");
+    const { backup } = step;
+    let isMade = false;
     try {
-      // One backup for all steps of a plan.
-      if (isFirst) makeBackup(this.#path, step.backup, this.#system);
-      await this.#change(step, numbers, options);
+      // One backup for all steps of a plan. A database is built anew of one that is the store as it is at this moment.
+      if (step.kind === "store") {
+        isMade = this.#backUp(backup);
+        await this.#rebuild(step, task.quarantine, options);
+      } else {
+        if (!this.#backups.has(backup) || !isThere(backup)) isMade = this.#backUp(backup);
+        if (step.kind === "session") await this.#repairSession(step, task.numbers, options);
+        else this.#setAside(step, task.numbers);
+      }
     } catch (error) {
-      if (isFirst && !(error instanceof HalfDone)) dropBackup(step.backup);
+      if (isMade && !(error instanceof HalfDone)) {
+        this.#backups.delete(backup);
+        dropBackup(backup);
+      }
       const cause = error instanceof HalfDone ? error.cause : error;
       throw toStorageError(cause, "The repair could not be saved", { path: this.#path });
     }
-    this.#numbers.delete(step);
+    this.#tasks.delete(step);
     options.onProgress?.(1);
   }
 
@@ -92,33 +126,39 @@ class SqliteRepairer implements StoreRepairer {
     return this.#resources.disposeAsync();
   }
 
-  async #change(
-    step: RepairStep,
-    numbers: readonly number[],
-    options: Pick<RepairOptions, "onProgress">,
-  ): Promise<void> {
-    if (step.kind === "store") await this.#rebuild(step, options);
-    else if (step.kind === "session") await this.#repairSession(step, numbers, options);
-    else this.#setAside(step, numbers);
+  /** Makes sure that a backup of the store as it is now is there, and says whether it was made just now. */
+  #backUp(backup: string): boolean {
+    const isMade = !isThere(backup);
+    const back = isMade ? makeBackup : takeBackup;
+    this.#state = back(this.#path, backup, this.#system);
+    this.#backups.add(backup);
+    return isMade;
   }
 
   /** Everything is made of the backup; the store itself is not touched before the new one is whole. */
-  async #rebuild(step: StoreRepair, { onProgress }: Pick<RepairOptions, "onProgress">): Promise<void> {
+  async #rebuild(
+    { reason, backup }: StoreRepair,
+    quarantine: string,
+    { onProgress }: Pick<RepairOptions, "onProgress">,
+  ): Promise<void> {
     const [path, system] = [this.#path, this.#system];
-    const { reason, backup } = step;
-    const quarantine = step.quarantine ?? backup.replace(/\.backup-(\d+)$/, ".quarantine-$1");
-    const files = { from: backup, to: rebuiltName(path), store: path, quarantine };
+    const to = rebuiltName(path);
+    const plan = { from: backup, to, store: path, reason, quarantine };
     try {
-      await rebuild(
-        { ...files, reason, ...(onProgress === undefined ? {} : { onSession: onProgress }) },
+      const isSetAside = await rebuild(
+        { ...plan, ...(onProgress === undefined ? {} : { onSession: onProgress }) },
         system,
       );
-      replaceStore(path, files.to, system);
-    } catch (error) {
-      if (!(error instanceof HalfDone)) rmSync(quarantine, { force: true });
-      throw error;
+      try {
+        // What was written since is in the backup no more than in the new database.
+        if (stateOf(path) !== this.#state) throw changed(path);
+        replaceStore(path, to, system);
+      } catch (error) {
+        if (isSetAside && !(error instanceof HalfDone)) rmSync(quarantine, { force: true });
+        throw error;
+      }
     } finally {
-      sweepRepair(path, system);
+      sweepDatabases(path);
     }
   }
 
@@ -127,21 +167,8 @@ class SqliteRepairer implements StoreRepairer {
     [number]: readonly number[],
     { onProgress }: Pick<RepairOptions, "onProgress">,
   ): Promise<void> {
-    let change: RowChange | undefined;
-    {
-      await using examiner = new SqliteExaminer(this.#path, {});
-      for (const session of examiner.list()) {
-        const { stored } = session;
-        if (stored.number !== number) continue;
-        const owner = { path: this.#path, id: session.id, number };
-        const last = examiner.lastSeq(number);
-        const share = (seq: number) => onProgress?.(Math.min(1, seq / last) / 2);
-        const cut = await findCut(owner, session.rows(), { onProgress: share });
-        const header = headerOf(examiner, stored, cut);
-        const { from, closers } = cut;
-        change = { session: number, from, closers, ...(header === undefined ? {} : { header }) };
-      }
-    }
+    const share = (part: number) => onProgress?.(part / 2);
+    const change = number === undefined ? undefined : await changeOf(this.#path, number, share);
     if (change === undefined) throw changed(this.#path);
     const { id, reason, quarantine } = step;
     repairRows(this.#path, { id, reason, quarantine, changes: [change] }, this.#system);

@@ -63,9 +63,20 @@ export function isTailRow(row: unknown): row is TailRow {
 /** What a listing shows of a row: its id, and why the row cannot be trusted, if so. */
 export function describeSession(row: SessionRow): StoredSummary {
   const isSound = headerChecksum(row.key, row.header) === row.checksum;
-  if (isSound) return { id: sessionIdOf(row.key), headerText: row.header };
-  const reason = "The checksum of the session header does not match";
+  const id = isSound ? tryId(row.key) : undefined;
+  if (id !== undefined) return { id, headerText: row.header };
+  const reason = isSound
+    ? "The key of the session is malformed"
+    : "The checksum of the session header does not match";
   return { id: row.key, headerText: "", problem: { state: "corrupt", reason } };
+}
+
+function tryId(key: string): string | undefined {
+  try {
+    return sessionIdOf(key);
+  } catch {
+    return undefined; // no JSON text
+  }
 }
 
 /** Checks a row against its checksum and its body against the columns. @throws CorruptError with the row's place. */

@@ -15,6 +15,8 @@ import { title } from "../../contract/support.ts";
 import { Contender } from "../../fixtures/contender.ts";
 import { plant, recordsOfDrafts, withStore } from "../../fixtures/stored-sessions.ts";
 import { TempFolder } from "../../fixtures/temp-folder.ts";
+import { flip } from "../sqlite/damaged.ts";
+import { HIDING, left } from "../sqlite/left-log.ts";
 import { Place, put } from "../sqlite/place.ts";
 import { codesOf, examine, timesBelow } from "./examining.ts";
 
@@ -73,6 +75,15 @@ describe("a database", () => {
     expect(await codesOf(path)).toEqual(["wal-left"]);
     truncateSync(`${path}-wal`, 64 * 1024 * 1024 + 1);
     expect(await codesOf(path)).toEqual(["wal-large", "wal-left"]);
+  });
+
+  test("whose log is damaged, with commits behind the damage: that is a problem, and no note says that nothing is lost", async () => {
+    using place = await left();
+    flip(`${place.path}-wal`, HIDING);
+    const { findings } = await examine(place.path);
+    expect(findings[0]).toMatchObject({ level: "problem", code: "corrupt" });
+    expect(findings[0]?.hint).toContain("sessions repair");
+    expect(findings.map(({ code }) => code)).not.toContain("wal-left");
   });
 
   test("of this very process: it stays locked and usable", async () => {

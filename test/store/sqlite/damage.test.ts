@@ -279,6 +279,20 @@ describe("damage in a header", () => {
     });
   }
 
+  test("a key that is no JSON text, with the right checksum", async () => {
+    using place = new Place();
+    await place.fill({ bad: DRAFTS, good: DRAFTS });
+    using database = place.raw();
+    const update = "UPDATE sessions SET key = ?, checksum = ? WHERE number = 1";
+    const header = '{"version":0,"id":"bad","createdAt":1,"delegationDepth":0}';
+    database.query(update).run('b"d', Bun.hash.crc32(`b"d\n${header}`));
+    await using store = await place.open();
+    expect((await store.list()).items).toMatchObject([
+      { id: "good" },
+      { id: 'b"d', problem: { state: "corrupt", reason: expect.stringContaining("key") } },
+    ]);
+  });
+
   test("a header of another id, with the right checksum", async () => {
     using place = new Place();
     await place.fill({ bad: DRAFTS });

@@ -4,6 +4,7 @@ import { planSqliteRepair, repairSqlite } from "../../../src/store/sqlite/repair
 import { rejectionOf, title } from "../../contract/support.ts";
 import { fileStats } from "../../fixtures/file-stats.ts";
 import { LongReader } from "../../fixtures/long-reader.ts";
+import { sealed } from "../../fuzz/wal.ts";
 import {
   type Contents,
   errorsIn,
@@ -141,16 +142,17 @@ test("what was deleted stays deleted, and the number of its session is not used 
   }
 });
 
-test("rows that belong to no session are set aside when the database is built anew", async () => {
+test("rows whose row of sessions is gone are a session of a name of its own when the database is built anew", async () => {
   using place = await filled();
+  const { c = [] } = await ordinaryContents(place.path);
   place.run("DELETE FROM sessions WHERE key = 'c'");
   spoilPage(place.path, 3, 0);
   const { steps } = await repair(place.path);
-  expect(steps).toMatchObject([{ kind: "store", keptSessions: 2, quarantine: `${place.path}.quarantine-1` }]);
-  expect(rowsIn(`${place.path}.quarantine-1`).map((row) => row.split(" ")[0])).toEqual([
-    String(3 * 2 ** 32),
-    String(3 * 2 ** 32 + 1),
+  expect(steps).toMatchObject([
+    { kind: "store", keptSessions: 3, leaving: { sessions: 0 } },
+    { kind: "session", id: "session-3", header: "made", keptEvents: 2 },
   ]);
+  expect((await ordinaryContents(place.path))["session-3"]).toEqual(c);
 });
 
 describe("the write-ahead log that a killed process left", () => {
@@ -163,7 +165,8 @@ describe("the write-ahead log that a killed process left", () => {
       await session.log.append({ type: "session/title", data: `late ${n}` });
     }
     const place = new Place();
-    for (const suffix of ["", "-wal"]) writeFileSync(place.path + suffix, readFileSync(source.path + suffix));
+    for (const suffix of ["", "-wal"])
+      writeFileSync(place.path + suffix, readFileSync(source.path + suffix), { mode: 0o600 });
     return place;
   }
 
@@ -218,6 +221,18 @@ describe("the write-ahead log that a killed process left", () => {
     spoil(`${place.path}-wal`);
     expect(await errorsIn(place.path)).toEqual([]);
     expect((await repair(place.path)).steps).toEqual([]);
+  });
+
+  test("may name a page that is far beyond what there is: that takes neither time nor room", async () => {
+    using place = await left(1);
+    const sound = await ordinaryContents(place.path);
+    const log = readFileSync(`${place.path}-wal`);
+    log.writeUInt32BE(0xffffffff, 32);
+    writeFileSync(`${place.path}-wal`, sealed(log));
+    spoilPage(place.path, 1, 0xa5);
+    await repair(place.path);
+    expect(await expectRepaired(place, sound)).toBeGreaterThan(EVENTS / 2);
+    expect(statSync(`${place.path}.backup-1`).size).toBeLessThan(1024 * 1024);
   });
 
   test("is not mixed with what was appended after commits of it were hidden", async () => {

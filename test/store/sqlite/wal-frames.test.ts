@@ -93,6 +93,46 @@ describe.each([false, true])("a write-ahead log, begun over an older one: %p", (
     }
   });
 
+  test("that is damaged in its header, in a salt, or by bytes put in or taken out is told, and no commit is lost", async () => {
+    using place = new Place();
+    const last = (await momentsOf(isReused)).at(-1);
+    if (last === undefined) throw new Error("no moment");
+    lay(place, last);
+    const sound = readWal(place.path).pages;
+    const { log } = last;
+    const at = 32 + 2 * FRAME + 700;
+    const damaged: Record<string, Buffer> = {
+      zeros: Buffer.concat([Buffer.alloc(32), log.subarray(32)]),
+      more: Buffer.concat([log.subarray(0, at), Buffer.from("x"), log.subarray(at)]),
+      less: Buffer.concat([log.subarray(0, at), log.subarray(at + 100)]),
+      salt: Buffer.from(log),
+    };
+    damaged["salt"]?.fill(0x77, 40, 48);
+    for (const byte of [0, 3, 4, 9, 13, 17, 20, 24, 31]) {
+      const copy = Buffer.from(log);
+      copy[byte] = (copy[byte] ?? 0) ^ 0x11;
+      damaged[`header byte ${byte}`] = copy;
+    }
+    for (const [kind, bytes] of Object.entries(damaged)) {
+      lay(place, { database: last.database, log: bytes });
+      // What begins a new log stands in no frame.
+      if (kind !== "header byte 13") {
+        expect({ kind, code: findLostFrames(place.path)?.code }).toEqual({ kind, code: "store-damaged" });
+      }
+      if (kind === "more" || kind === "less") continue;
+      const { pages, lost } = readWal(place.path);
+      const found = new Set([...pages.keys(), ...(lost?.pages.keys() ?? [])]);
+      expect({ kind, missing: [...sound.keys()].filter((page) => !found.has(page)) }).toEqual({
+        kind,
+        missing: [],
+      });
+    }
+    lay(place, { database: last.database, log: Buffer.alloc(log.length, "garbage") });
+    expect(findLostFrames(place.path)?.code).toBe("store-damaged");
+    lay(place, { database: last.database, log: Buffer.alloc(log.length) });
+    expect(findLostFrames(place.path)).toBeUndefined();
+  });
+
   test("that is damaged before its last commits keeps a Host from opening the store, until it is repaired", async () => {
     using place = new Place();
     const last = (await momentsOf(isReused)).at(-1);

@@ -1,0 +1,60 @@
+import type { Finding, FindingCode } from "../../store/finding.ts";
+import type { RepairStep } from "../../store/repairer.ts";
+import { formatStoreName, type StoreName } from "../../store/store-name.ts";
+
+/* Commands that a person may type next, whole, with the names of this store. */
+
+/** What leaves a log readable, so that a repair has nothing to cut; a salvage puts it right in a new session. */
+const FOR_SALVAGE: ReadonlySet<FindingCode> = new Set(["tool-pairing", "turn-balance", "header-misplaced"]);
+
+/**
+ * What to do about the errors of a check. A repair also says of what it cannot help what to do instead.
+ * @param ids sessions that were asked for; of all when there are none
+ */
+export function afterVerify(
+  codes: ReadonlySet<Finding["code"]>,
+  ids: readonly string[],
+  store: StoreName,
+): string {
+  if ([...codes].every((code) => FOR_SALVAGE.has(code))) return salvageCommand(formatStoreName(store), ids);
+  return ["holdfast sessions repair --dry-run", ...ids.map(shellWord), storeFlag(store)].join(" ");
+}
+
+/** How to get the events back that a repair sets aside: a command for each file that holds them. */
+export function afterRepair(steps: readonly RepairStep[], store: StoreName): readonly string[] {
+  const sources = new Map<string, readonly string[]>();
+  for (const step of steps) {
+    const { source, id } = setAsideBy(step) ?? {};
+    if (source === undefined) continue;
+    // The backup of a log holds one session; that of a database the others, too.
+    const own = id === undefined || store.kind === "jsonl" ? [] : [id];
+    sources.set(source, [...(sources.get(source) ?? []), ...own]);
+  }
+  return [...sources].map(([source, ids]) => salvageCommand(source, ids.length > MOST_NAMED ? [] : ids));
+}
+
+/** Without any name a salvage takes all sessions that are damaged. */
+const MOST_NAMED = 4;
+
+/** The file that has all of what a step sets aside, and perhaps what came before it; nothing where no event is among it. */
+function setAsideBy(step: RepairStep): { readonly source: string; readonly id?: string } | undefined {
+  if (step.kind === "session") return step.cut.events > 0 ? { source: step.backup, id: step.id } : undefined;
+  if (step.kind === "foreign" && step.events === 0) return undefined;
+  return step.quarantine === undefined ? undefined : { source: step.quarantine };
+}
+
+/** With STORE in the place of the target. */
+export function salvageCommand(from: string, ids: readonly string[]): string {
+  const words = ["holdfast sessions salvage", ...ids.map(shellWord), "--from", shellWord(from), "--to STORE"];
+  return words.join(" ");
+}
+
+/** The flag that names a store. */
+export function storeFlag({ kind, path }: StoreName): string {
+  return `${kind === "sqlite" ? "--session-db" : "--session-dir"} ${shellWord(path)}`;
+}
+
+/** A word as a shell takes it. */
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,57 @@
+import { describe, expect, test } from "bun:test";
+import { afterRepair, afterVerify } from "../../src/cli/sessions/next-step.ts";
+import type { FindingCode } from "../../src/store/finding.ts";
+import type { RepairStep } from "../../src/store/repairer.ts";
+
+const reason = { code: "damaged", message: "A row is damaged", place: {} } as const;
+
+function session(id: string, events: number): RepairStep {
+  const files = { location: "a.db", backup: "a.db.backup-1", quarantine: "a.db.quarantine-1" };
+  const cut = { bytes: 0, rows: 1, events };
+  return { kind: "session", id, reason, keptEvents: 1, cut, closers: 0, header: "kept", ...files };
+}
+
+describe("after a check", () => {
+  const DATABASE = { kind: "sqlite", path: "it's here/a.db" } as const;
+
+  test.each<readonly [readonly FindingCode[], string]>([
+    [["damaged", "tool-pairing"], "repair --dry-run --session-db 'it'\\''s here/a.db'"],
+    [["duplicate"], "repair --dry-run --session-db 'it'\\''s here/a.db'"],
+    [["tool-pairing", "turn-balance"], "salvage --from 'sqlite:it'\\''s here/a.db' --to STORE"],
+  ])("with %p a command for a shell is named that helps", (codes, command) => {
+    expect(afterVerify(new Set(codes), [], DATABASE)).toBe(`holdfast sessions ${command}`);
+  });
+
+  test("the sessions are named that were asked for", () => {
+    const logs = { kind: "jsonl", path: "logs" } as const;
+    expect(afterVerify(new Set(["damaged"]), ["a", "b c"], logs)).toBe(
+      "holdfast sessions repair --dry-run a 'b c' --session-dir logs",
+    );
+  });
+});
+
+describe("after a repair", () => {
+  const store = { kind: "sqlite", path: "a.db" } as const;
+  const of = (...steps: readonly RepairStep[]) => afterRepair(steps, store);
+
+  test("nothing is named where no event was set aside", () => {
+    expect(of(session("a", 0))).toEqual([]);
+  });
+
+  test("one command names the sessions of one backup, and none where they are many", () => {
+    const from = "--from a.db.backup-1 --to STORE";
+    expect(of(session("a", 1), session("b", 0), session("c", 2))).toEqual([
+      `holdfast sessions salvage a c ${from}`,
+    ]);
+    expect(of(...["a", "b", "c", "d", "e"].map((id) => session(id, 1)))).toEqual([
+      `holdfast sessions salvage ${from}`,
+    ]);
+  });
+
+  test("rows of no session are taken from where they were set aside", () => {
+    const files = { location: "a.db", backup: "a.db.backup-1", quarantine: "a.db.quarantine-2" };
+    expect(of({ kind: "foreign", reason, rows: 3, events: 2, ...files })).toEqual([
+      "holdfast sessions salvage --from a.db.quarantine-2 --to STORE",
+    ]);
+  });
+});
