@@ -101,13 +101,13 @@ export class SqliteReader implements Disposable {
     this.#access[Symbol.dispose]();
   }
 
-  /** Whoever reads all stops where a row does not follow the one before it; whoever begins in the middle must as well. */
+  /** Whoever reads all stops at a row that says again what the one before it says; whoever begins there must as well. */
   #assertFollows(id: string, session: number, from: number): void {
     if (from === 0) return;
     const before = this.#get(selectRecordStart, { session, seq: from - 1 });
     const end = isTailRow(before) ? before.seq + before.count : 0;
-    if (end === from) return;
-    throw new CorruptError("A row does not follow the one before it", {
+    if (end <= from) return;
+    throw new CorruptError("An event stands twice in the log", {
       expected: `seq ${end}`,
       found: `seq ${from}`,
       place: { path: this.#path, sessionId: id, seq: from },

@@ -224,6 +224,24 @@ describe("damage in one session", () => {
     expect((await store.readFrom("bad", 7)).length).toBe(1);
   });
 
+  test("reading a part never begins with a row that stands within another one", async () => {
+    using place = new Place();
+    await place.fill({ bad: DRAFTS });
+    // Seqs 1 to 5 are one row here.
+    place.run(
+      "INSERT INTO records SELECT (1 << 32) + 3, 1, type, time, replace(body, '\"seq\":0', '\"seq\":3'), sources, 0 FROM records WHERE session = 1 AND seq = 0",
+    );
+    const { body } = rowAt(place, 3);
+    place.run(`UPDATE records SET checksum = ${checksum(body)} WHERE session = 1 AND seq = 3`);
+    await using store = await place.open();
+    for (const from of [0, 3, 4]) {
+      expect(await rejectionOf(store.readFrom("bad", from))).toMatchObject({
+        code: "corrupt",
+        message: expect.stringContaining("twice"),
+      });
+    }
+  });
+
   test("an unknown event type is not damage: unsupported for resuming, shown by inspection", async () => {
     using place = new Place();
     await place.fill({ bad: DRAFTS });
