@@ -12,14 +12,17 @@ export class Output {
   #pending: string[] = [];
   #length = 0;
   #fault: string | undefined;
+  readonly #goesOn: boolean;
 
-  constructor() {
+  /** @param goesOn whether what nobody takes any more is dropped, in place of an end of the command */
+  constructor(goesOn: boolean) {
+    this.#goesOn = goesOn;
     process.stdout.on("error", (error) => {
       this.#fault ??= errorCode(error) ?? "unknown";
     });
   }
 
-  /** Exit code of a command whose output ended early: a reader that has seen enough is no failure. */
+  /** Exit code where the output ended early: a reader that has seen enough is no failure. */
   get exitCode(): number | undefined {
     if (this.#fault === undefined) return undefined;
     return this.#fault === "EPIPE" ? EXIT.ok : EXIT.failure;
@@ -38,13 +41,13 @@ export class Output {
     this.#pending = [];
     this.#length = 0;
     if (this.#fault === undefined && text !== "" && !process.stdout.write(text)) await drained();
-    if (this.#fault !== undefined) throw new OutputEnded();
+    if (this.#fault !== undefined && !this.#goesOn) throw new OutputEnded();
   }
 }
 
-/** Runs a command that prints. It is cut short when its output ends, and what it holds is freed. */
+/** Runs a command that prints and only reads. It is cut short when its output ends, and what it holds is freed. */
 export async function printing(command: (output: Output) => Promise<number>): Promise<number> {
-  const output = new Output();
+  const output = new Output(false);
   try {
     const code = await command(output);
     await output.flush();
@@ -53,6 +56,14 @@ export async function printing(command: (output: Output) => Promise<number>): Pr
     if (!(error instanceof OutputEnded)) throw error;
     return output.exitCode ?? EXIT.failure;
   }
+}
+
+/** Runs a command that changes something, and prints what. It does its work to the end, whether anybody reads or not. */
+export async function printingOn(command: (output: Output) => Promise<number>): Promise<number> {
+  const output = new Output(true);
+  const code = await command(output);
+  await output.flush();
+  return code === EXIT.ok ? (output.exitCode ?? code) : code;
 }
 
 /** Resolves when standard output takes more, or never will. */

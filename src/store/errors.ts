@@ -141,6 +141,9 @@ export class StorageFailedError extends HoldfastError {
   }
 }
 
+/** A store that keeps sessions in files cannot name one after this id. */
+export class IdTooLongError extends StorageFailedError {}
+
 /** The store, or the session that was written to, was closed. */
 export class ClosedError extends HoldfastError {
   readonly code = "closed";

@@ -42,7 +42,7 @@ export interface FileSystem {
   readonly remove: (path: string) => void;
   /**
    * Gives a file the owner, the group and the permission bits of another, as far as the system lets this user do so.
-   * Where the group stays another one, it gets no permissions.
+   * Where the group stays another one, it gets no permissions. One with a second name stays as it is; a link is an error.
    */
   readonly adopt: (path: string, like: FileOwner) => void;
   /** Makes one folder, private to the user; its parent must be there. */

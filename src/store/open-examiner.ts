@@ -1,5 +1,5 @@
 import type { StoreExaminer } from "./examiner.ts";
-import type { RepairPlan, StoreRepairer } from "./repairer.ts";
+import type { RepairOptions, RepairPlan, StoreRepairer } from "./repairer.ts";
 import type { StoreName } from "./store-name.ts";
 
 /* Opens what looks for damage, and what repairs it. Each backend's code is loaded when it is asked for. */
@@ -39,8 +39,7 @@ export async function openRepairer(name: StoreName): Promise<StoreRepairer> {
 }
 
 /** What {@link openRepairer} would do, without its lock. Reads only. */
-export async function planRepair(name: StoreName, ids?: readonly string[]): Promise<RepairPlan> {
-  const options = ids === undefined ? {} : { ids };
+export async function planRepair(name: StoreName, options: RepairOptions = {}): Promise<RepairPlan> {
   if (name.kind === "sqlite") {
     const { planSqliteRepair } = await import("./sqlite/repairer.ts");
     return planSqliteRepair(name.path, options);

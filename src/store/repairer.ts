@@ -61,7 +61,7 @@ export interface RepairPlan {
   readonly steps: readonly RepairStep[];
   /** What is wrong and no repair can help: another version, two logs of one id, what may not be read, unpaired calls. */
   readonly helpless: readonly Finding[];
-  /** Whether there is more of that than is told. */
+  /** Whether there may be more of that than is told. */
   readonly hasMoreHelpless?: boolean;
 }
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { basename } from "node:path";
-import { StoreNotFoundError, toStorageError } from "./errors.ts";
+import { StoreNotFoundError, toStorageError, UnsupportedFormatError } from "./errors.ts";
 import type { ExaminedSession } from "./examiner.ts";
 import { openExaminer } from "./open-examiner.ts";
 import { parseStoreName, type StoreName } from "./store-name.ts";
@@ -22,6 +22,12 @@ const SQLITE_MAGIC = Buffer.from("SQLite format 3\0");
 /** A write-ahead log begins with one of two numbers, for the order of bytes in its checksums. */
 const LOG_MAGICS = [Buffer.from("377f0682", "hex"), Buffer.from("377f0683", "hex")];
 const LOG_NAME = /-wal$/;
+/** What files begin with that hold something else in packed form. */
+const PACKED = [
+  ["gzip", Buffer.from("1f8b08", "hex")],
+  ["xz", Buffer.from("fd377a585a00", "hex")],
+  ["zip", Buffer.from("504b0304", "hex")],
+] as const;
 const KIND = /^(sqlite|jsonl):/;
 
 /**
@@ -80,8 +86,19 @@ async function examineFile(path: string): Promise<readonly ExaminedSession[]> {
     const { examineQuarantine } = await import("./examine-quarantine.ts");
     return examineQuarantine(path);
   }
+  assertUnpacked(path);
   const { examineLogFile } = await import("./jsonl/examine-file.ts");
   return [examineLogFile(path)];
+}
+
+/** @throws UnsupportedFormatError */
+function assertUnpacked(path: string): void {
+  const packed = PACKED.find(([, magic]) => beginsLike(path, magic));
+  if (packed === undefined) return;
+  throw new UnsupportedFormatError(`The file is ${packed[0]} data`, {
+    place: { path },
+    hint: "Unpack it, and name what was in it.",
+  });
 }
 
 function look(path: string): "file" | "folder" | "other" | undefined {

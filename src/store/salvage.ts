@@ -5,7 +5,14 @@ import type { SessionRecord } from "../session/records.ts";
 import { type SalvageDamage, SalvagePlan, type SalvageTotals } from "../session/salvage/plan.ts";
 import { batches, breathe, endOf, measure, streamIfAny } from "./copy.ts";
 import { LogDigest } from "./digest.ts";
-import { CopyConflictError, CorruptError, HoldfastError, UnsupportedFormatError } from "./errors.ts";
+import {
+  CopyConflictError,
+  CorruptError,
+  HoldfastError,
+  IdTooLongError,
+  StorageFailedError,
+  UnsupportedFormatError,
+} from "./errors.ts";
 import type { ExaminedSession } from "./examiner.ts";
 import { type Finding, isError } from "./finding.ts";
 import type { Cancellable, SessionPersistence, SessionStream } from "./persistence.ts";
@@ -60,8 +67,9 @@ export async function salvageSession(
   try {
     return await salvage(source, target, options);
   } catch (error) {
-    if (error instanceof HoldfastError) return { id: source.id, state: "failed", error };
-    throw error;
+    if (!(error instanceof HoldfastError)) throw error;
+    const isTooLong = error instanceof IdTooLongError && options.newId === undefined;
+    return { id: source.id, state: "failed", error: isTooLong ? madeTooLong(error) : error };
   }
 }
 
@@ -77,6 +85,7 @@ async function salvage(
   const { totals, events, digest } = whole;
   if (totals.taken + totals.aside === 0) {
     const reason = source.findings.find(isError) ?? whole.firstDamage;
+    if (reason?.code === "unreadable") throw notRead(id, reason);
     return { id, state: "empty", ...(reason === undefined ? {} : { reason }) };
   }
   const isSound = totals.isSound && !source.findings.some(isError);
@@ -107,6 +116,20 @@ function assertSupported({ id, findings }: ExaminedSession): void {
   throw new UnsupportedFormatError(found.message, {
     place: { ...found.place, sessionId: id },
     hint: "It is perhaps not damaged at all. Read it with the program that wrote it.",
+  });
+}
+
+/** An id that was made of the old one can be another one. */
+function madeTooLong({ place, hint }: IdTooLongError): IdTooLongError {
+  const what = "The id that was made for the new session is too long for a folder's name";
+  return new IdTooLongError(`${what}: give it another one with --id`, { place, hint });
+}
+
+/** What was not read is not lost. */
+function notRead(sessionId: string, { message, place }: Finding): StorageFailedError {
+  return new StorageFailedError(message, {
+    place: { ...place, sessionId },
+    hint: "Make it readable for this user, or look at the disk, and salvage it again.",
   });
 }
 

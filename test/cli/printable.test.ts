@@ -19,6 +19,16 @@ describe("text of a log on a terminal", () => {
     }
   });
 
+  test("shows what is not seen as escapes, but for what shapes the characters beside it", () => {
+    for (const hidden of "\u00ad\u034f\u180e\u200b\u200c\u200d\u2060\u2064\u3164\ufeff\ufff9\ufffb") {
+      expect(printable(`a${hidden}b`)).toMatch(/^a\\u[0-9a-f]{4}b$/);
+    }
+    expect(printable("a\u{e0041}")).toBe("a\\udb40\\udc41");
+    const shaped =
+      "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0915\u094d\u200d\u0937 \u2764\ufe0f\u200d\u{1f525}";
+    expect(printable(shaped)).toBe(shaped);
+  });
+
   test("shows half a character as an escape, and whole ones as they are", () => {
     expect(printable("\ud83d \u{1f95b} \udc00")).toBe("\\ud83d \u{1f95b} \\udc00");
   });

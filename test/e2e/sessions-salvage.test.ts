@@ -135,6 +135,27 @@ describe("sessions salvage", () => {
     expect(existsSync(folder.at("b.db"))).toBe(false);
   });
 
+  test("names the way out where the id that it makes is too long for session logs", async () => {
+    await using folder = await TempFolder.create();
+    const id = "s".repeat(250);
+    await withStore(`sqlite:${folder.at("a.db")}`, (store) =>
+      plant(store, id, recordsOfDrafts([turnStart(1)])),
+    );
+    const args = ["--all", "--from", "a.db", "--to", "jsonl:logs"];
+    const long = await salvage(folder, ...args);
+    expect(long.code).toBe(1);
+    expect(long.stdout).toContain("too long for a folder's name: give it another one with --id");
+    expect(await salvage(folder, id, ...args.slice(1), "--id", "short")).toMatchObject({ code: 0 });
+  });
+
+  test("says what a packed file is", async () => {
+    await using folder = await TempFolder.create();
+    await Bun.write(folder.at("log.gz"), Bun.gzipSync("x"));
+    const packed = await salvage(folder, "--from", "log.gz", "--to", "new.db");
+    expect(packed).toMatchObject({ code: 7, stdout: "" });
+    expect(packed.stderr).toContain("The file is gzip data");
+  });
+
   test("gives the new session the id that is asked for", async () => {
     await using folder = await withBrokenLog();
     const finished = await salvage(folder, "--from", "broken", "--to", "new.db", "--id", "mine", "--json");

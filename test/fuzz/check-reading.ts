@@ -135,7 +135,10 @@ async function checkParts(
     const expected = eventsOf(records, from, end);
     const known = part.value.filter(({ seq }) => seq < events);
     const more = part.value.slice(known.length);
-    const isSame = JSON.stringify(known) === JSON.stringify(expected);
+    // Whoever begins behind a row that reaches too far does not come by it, and reads what was written there.
+    const isBehind =
+      error !== undefined && input.kind === "sqlite" && known.every((event) => allowed.hasEvent(event));
+    const isSame = isBehind || JSON.stringify(known) === JSON.stringify(expected);
     need(isSame || isLost, rule, () => `${id} from ${from}: ${JSON.stringify(known).slice(0, 200)}`);
     need(
       more.length === 0 || error !== undefined || isLost,

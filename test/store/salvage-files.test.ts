@@ -159,6 +159,8 @@ describe("what is no source", () => {
     expect(await refused(folder.at("nowhere"))).toBe("not-found");
     expect(await refused(`sqlite:${folder.at("notes.db")}`)).toBe("unsupported-format");
     expect(await refused("s3:bucket")).toBe("usage");
+    writeFileSync(folder.at("s.jsonl.gz"), Bun.gzipSync("x"));
+    expect(await refused(folder.at("s.jsonl.gz"))).toBe("unsupported-format");
     // Without a kind it is taken for a log, of which nothing can be read.
     expect(await counts(folder.at("notes.db"))).toEqual([["notes.db", "empty"]]);
   });

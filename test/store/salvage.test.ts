@@ -148,11 +148,23 @@ describe("nothing is written, and no store is made, of a session", () => {
 
   test("of which nothing is left, and it is said why", async () => {
     const place = { path: "/store/s", offset: 0 };
-    const nothing = examinedSession("s", [damaged({ code: "unreadable", message: "No", place })]);
+    const nothing = examinedSession("s", [damaged({ message: "No", place })]);
     expect(await salvageSession(nothing, none, options)).toMatchObject({
       state: "empty",
       reason: { message: "No", place },
     });
+  });
+
+  test("that may not be read: that is no loss", async () => {
+    const place = { path: "/store/s" };
+    const closed = examinedSession("s", [], [{ code: "unreadable", message: "No", place }]);
+    const failing = examinedSession("s", [damaged({ code: "unreadable", message: "No", place })]);
+    for (const source of [closed, failing]) {
+      expect(await salvageSession(source, none, options)).toMatchObject({
+        state: "failed",
+        error: { code: "storage-failed", message: "No", place },
+      });
+    }
   });
 
   test("of another version: it is not damaged", async () => {

@@ -6,6 +6,7 @@ import { examineStore, type StoreHealth } from "../../store/health/examine.ts";
 import { finding, type HealthFinding } from "../../store/health/findings.ts";
 import { sqliteVersion } from "../../store/sqlite/version.ts";
 import { EXIT, exitCodeFor } from "../exit-codes.ts";
+import { jsonText } from "../json-text.ts";
 import { reportText } from "./text.ts";
 
 /** What `holdfast doctor` tells, as `--json` prints it. Source: docs/cli.md. */
@@ -56,7 +57,7 @@ export async function doctor(
         ? { findings: [NO_STORE] }
         : await examineStore(name, { ...tools, signal: stop.signal, mayWrite: write });
     const report = { ...thisProgram(), ...health };
-    process.stdout.write(json ? `${JSON.stringify(report)}\n` : reportText(report));
+    process.stdout.write(json ? `${jsonText(report)}\n` : reportText(report));
     const problem = report.findings.find(({ level }) => level === "problem");
     return problem === undefined ? EXIT.ok : exitCodeFor(problem.code);
   } catch (error) {

@@ -5,7 +5,8 @@ import { openStore, openStoreReadOnly } from "../../store/open-store.ts";
 import type { SessionPersistence } from "../../store/persistence.ts";
 import { formatStoreName, isSameStore, parseStoreName, type StoreName } from "../../store/store-name.ts";
 import { EXIT, exitCodeFor } from "../exit-codes.ts";
-import { type Output, printing } from "../output.ts";
+import { jsonText } from "../json-text.ts";
+import { type Output, printingOn } from "../output.ts";
 import { printableLine } from "../printable.ts";
 import { Progress } from "../progress.ts";
 import { type CopyReport, refusalOf, reportText, summaryText, toReport } from "./copy-report.ts";
@@ -53,7 +54,7 @@ export async function copy(ids: readonly string[], command: CopyCommand): Promis
       stop.abort();
     });
   }
-  const code = await printing((output) => run(ids, command, { from, to, signal: stop.signal, output }));
+  const code = await printingOn((output) => run(ids, command, { from, to, signal: stop.signal, output }));
   if (signalled === undefined) return code;
   process.stderr.write("holdfast: stopped; the same command goes on from here\n");
   return signalled;
@@ -87,7 +88,7 @@ async function run(
     if (report === undefined) break;
     reports.push(report);
     progress.clear();
-    await output.write(json ? `${JSON.stringify(report)}\n` : reportText(report));
+    await output.write(json ? `${jsonText(report)}\n` : reportText(report));
     await output.flush();
     if (report.state === "failed" && FATAL.has(report.code)) break;
   }

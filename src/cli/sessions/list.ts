@@ -9,6 +9,7 @@ import type { SessionPersistence, SessionSummary } from "../../store/persistence
 import { toProblem } from "../../store/reading.ts";
 import { formatStoreName } from "../../store/store-name.ts";
 import { EXIT } from "../exit-codes.ts";
+import { jsonText } from "../json-text.ts";
 import { printing } from "../output.ts";
 import { printableLine } from "../printable.ts";
 import { SessionTable } from "./table.ts";
@@ -48,7 +49,7 @@ export function list(raw: RawOptions, argument: string | undefined, options: Lis
       const listed = options.check
         ? await checkAll(store, page.items)
         : page.items.map((item) => listing(item));
-      if (options.json) for (const session of listed) await output.write(`${JSON.stringify(session)}\n`);
+      if (options.json) for (const session of listed) await output.write(`${jsonText(session)}\n`);
       else if (listed.length > 0) await output.write(table.format(listed));
       await output.flush();
       count += listed.length;

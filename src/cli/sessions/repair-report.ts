@@ -72,13 +72,25 @@ export function summaryText(plan: RepairPlan, done: number, isDry: boolean, stor
   return `${lines.map(printableLine).join("\n")}\n`;
 }
 
-function countText({ steps, helpless }: RepairPlan, done: number, isDry: boolean): string {
-  const rest =
-    helpless.length === 0 ? "" : `, ${counted(helpless.length, "finding")} that no repair can help`;
+/** @param done how many steps were carried out */
+export function summaryJson({ steps, helpless, hasMoreHelpless }: RepairPlan, done: number): object {
+  const counts = { steps: steps.length, done, helpless: helpless.length };
+  return { kind: "summary", ...counts, ...(hasMoreHelpless === true ? { moreHelpless: true } : {}) };
+}
+
+function countText(plan: RepairPlan, done: number, isDry: boolean): string {
+  const { steps, helpless } = plan;
+  const rest = helpless.length === 0 ? "" : `, ${helplessCount(plan)} that no repair can help`;
   if (steps.length === 0) return `nothing to repair${rest}`;
   return isDry
     ? `${counted(steps.length, "step")} to do${rest}; nothing was changed`
     : `${done} of ${counted(steps.length, "step")} done${rest}`;
+}
+
+function helplessCount({ helpless, hasMoreHelpless }: RepairPlan): string {
+  return hasMoreHelpless === true
+    ? `${helpless.length} or more findings`
+    : counted(helpless.length, "finding");
 }
 
 function nameOf(step: RepairStep): string {

@@ -6,7 +6,8 @@ import type { RepairPlan, RepairStep } from "../../store/repairer.ts";
 import type { StoreName } from "../../store/store-name.ts";
 import { type VerifyReport, verifySessions, verifyStore } from "../../store/verify.ts";
 import { EXIT } from "../exit-codes.ts";
-import { type Output, printing } from "../output.ts";
+import { jsonText } from "../json-text.ts";
+import { type Output, printing, printingOn } from "../output.ts";
 import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
 import {
@@ -16,6 +17,7 @@ import {
   helplessText,
   stepJson,
   stepText,
+  summaryJson,
   summaryText,
 } from "./repair-report.ts";
 import { reportJson, reportText } from "./verify-report.ts";
@@ -32,10 +34,22 @@ export interface RepairFlags {
 export async function repair(raw: RawOptions, args: readonly string[], flags: RepairFlags): Promise<number> {
   const { name, ids } = storeAndIds(raw, args);
   using stop = new StopSignals();
-  const code = await printing((output) => new RepairCommand(name, ids, flags, stop.signal, output).run());
+  const run = (output: Output) => new RepairCommand(name, ids, flags, stop.signal, output).run();
+  const code = await unlessStopped(stop, () => (flags.dryRun ? printing(run) : printingOn(run)));
   if (stop.code === undefined) return code;
-  process.stderr.write("holdfast: stopped; the same command goes on from here\n");
+  const what = flags.dryRun ? "stopped before the end" : "stopped; the same command goes on from here";
+  process.stderr.write(`holdfast: ${what}\n`);
   return stop.code;
+}
+
+/** What stops in the middle of its planning throws the reason of the signal. */
+async function unlessStopped(stop: StopSignals, run: () => Promise<number>): Promise<number> {
+  try {
+    return await run();
+  } catch (error) {
+    if (stop.code === undefined || error !== stop.signal.reason) throw error;
+    return stop.code;
+  }
 }
 
 class RepairCommand {
@@ -68,10 +82,13 @@ class RepairCommand {
       await this.#print(helplessText(finding, this.#name), helplessJson(finding, this.#name));
     }
     const isSound = done.length === 0 || this.#signal.aborted || (await this.#check(done));
-    const counts = { steps: plan.steps.length, done: done.length, helpless: plan.helpless.length };
-    await this.#print(summaryText(plan, done.length, dryRun, this.#name), { kind: "summary", ...counts });
+    await this.#print(summaryText(plan, done.length, dryRun, this.#name), summaryJson(plan, done.length));
     if (!isSound || plan.helpless.some(isError)) return EXIT.corrupt;
     return missing.length === 0 ? EXIT.ok : EXIT.notFound;
+  }
+
+  get #chosen(): { readonly ids?: readonly string[] } {
+    return this.#ids === undefined ? {} : { ids: this.#ids };
   }
 
   /** Sessions that were named and are not there. */
@@ -84,7 +101,7 @@ class RepairCommand {
   }
 
   async #plan(): Promise<{ readonly plan: RepairPlan; readonly done: readonly RepairStep[] }> {
-    const plan = await planRepair(this.#name, this.#ids);
+    const plan = await planRepair(this.#name, { ...this.#chosen, signal: this.#signal });
     for (const step of plan.steps) await this.#print(stepText(step), stepJson(step));
     return { plan, done: [] };
   }
@@ -95,9 +112,9 @@ class RepairCommand {
     const showing = (what: string) => ({
       onProgress: (share: number) => progress.show(`${what}, ${Math.floor(100 * share)}%`),
     });
-    const chosen = this.#ids === undefined ? {} : { ids: this.#ids };
     progress.show("looking");
-    const plan = await repairer.plan({ ...chosen, ...showing("looking") });
+    const options = { ...this.#chosen, signal: this.#signal };
+    const plan = await repairer.plan({ ...options, ...showing("looking") });
     progress.clear();
     const done: RepairStep[] = [];
     for (const step of plan.steps) {
@@ -138,7 +155,7 @@ class RepairCommand {
   }
 
   async #print(text: string, json: object): Promise<void> {
-    await this.#output.write(this.#flags.json ? `${JSON.stringify(json)}\n` : text);
+    await this.#output.write(this.#flags.json ? `${jsonText(json)}\n` : text);
     await this.#output.flush();
   }
 }

@@ -7,7 +7,8 @@ import { type SalvageOptions, type SalvageResult, salvageSession } from "../../s
 import { openSalvageSource, type SalvageSource } from "../../store/salvage-source.ts";
 import { isSameStore, parseStoreName, type StoreName } from "../../store/store-name.ts";
 import { EXIT, exitCodeFor } from "../exit-codes.ts";
-import { type Output, printing } from "../output.ts";
+import { jsonText } from "../json-text.ts";
+import { type Output, printingOn } from "../output.ts";
 import { printableLine } from "../printable.ts";
 import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
@@ -40,7 +41,7 @@ export async function salvage(ids: readonly string[], command: SalvageCommand): 
   const to = parseStoreName(command.to);
   assertOther(parseStoreName(command.from), to);
   using stop = new StopSignals();
-  const code = await printing((output) => run(ids, command, to, stop.signal, output));
+  const code = await printingOn((output) => run(ids, command, to, stop.signal, output));
   if (stop.code === undefined) return code;
   process.stderr.write("holdfast: stopped; the same command goes on from here\n");
   return stop.code;
@@ -64,7 +65,7 @@ async function run(
   using progress = new Progress();
   const print = async (report: SalvageReport) => {
     progress.clear();
-    await output.write(command.json ? `${JSON.stringify(report)}\n` : reportText(report));
+    await output.write(command.json ? `${jsonText(report)}\n` : reportText(report));
     await output.flush();
   };
   for (const report of reports) await print(report);

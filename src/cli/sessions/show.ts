@@ -7,6 +7,7 @@ import { openStoreReadOnly } from "../../store/open-store.ts";
 import type { SessionPersistence, SessionStream } from "../../store/persistence.ts";
 import type { StoreName } from "../../store/store-name.ts";
 import { EXIT, reportError } from "../exit-codes.ts";
+import { jsonText } from "../json-text.ts";
 import { type Output, printing } from "../output.ts";
 import { printableLine } from "../printable.ts";
 import { readSession, type SessionReading } from "./read-session.ts";
@@ -65,11 +66,11 @@ async function printEvents(stream: SessionStream, output: Output): Promise<numbe
 async function printJson(reading: SessionReading, output: Output): Promise<void> {
   const { header, events, digest, torn, unknownTypes, closers, usage, damage, transcript } = reading;
   const problem = damage === undefined ? {} : { problem: problemOf(damage) };
-  const head = JSON.stringify({ header, events, digest, torn, unknownTypes, closers, ...problem, usage });
+  const head = jsonText({ header, events, digest, torn, unknownTypes, closers, ...problem, usage });
   await output.write(`${head.slice(0, -1)},"transcript":[`);
   let separator = "";
   for (const entry of transcript) {
-    await output.write(separator + JSON.stringify(entry));
+    await output.write(separator + jsonText(entry));
     separator = ",";
   }
   await output.write("]}\n");

@@ -4,6 +4,7 @@ import { openExaminer } from "../../store/open-examiner.ts";
 import { formatStoreName, type StoreName } from "../../store/store-name.ts";
 import { type VerifyProgress, type VerifyReport, verifySessions, verifyStore } from "../../store/verify.ts";
 import { EXIT } from "../exit-codes.ts";
+import { jsonText } from "../json-text.ts";
 import { type Output, printing } from "../output.ts";
 import { printableLine } from "../printable.ts";
 import { Progress } from "../progress.ts";
@@ -38,7 +39,7 @@ async function run(name: StoreName, ids: readonly string[], json: boolean, outpu
   const summary = new VerifySummary();
   const print = async (report: VerifyReport) => {
     summary.add(report);
-    const text = json ? JSON.stringify(reportJson(report, name)) : reportText(report, name);
+    const text = json ? jsonText(reportJson(report, name)) : reportText(report, name);
     progress.clear();
     if (text !== undefined) await output.write(`${text}\n`);
     await output.flush();
@@ -64,7 +65,7 @@ async function run(name: StoreName, ids: readonly string[], json: boolean, outpu
         : `No session can be found in ${where} as it is; a repair may find some`;
     process.stderr.write(`${text}\n`);
   }
-  await output.write(`${json ? JSON.stringify(summary.json()) : summary.text(ids, name)}\n`);
+  await output.write(`${json ? jsonText(summary.json()) : summary.text(ids, name)}\n`);
   if (summary.errors > 0) return EXIT.corrupt;
   return summary.missing > 0 ? EXIT.notFound : EXIT.ok;
 }

@@ -30,6 +30,7 @@ export const HEALTH_LEVELS = {
   "readable-by-others": "warning",
   duplicates: "warning",
   "closed-folders": "warning",
+  "not-files": "warning",
   "no-store-named": "note",
   "no-store": "note",
   "in-use": "note",

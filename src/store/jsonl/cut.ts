@@ -36,7 +36,7 @@ export interface LogCut {
   readonly closers: readonly SessionRecord[];
   /** What is wrong with the events before the cut, and keeps nobody from reading on. */
   readonly lasting: readonly Finding[];
-  /** Whether there is more of that. */
+  /** Whether there may be more of that. */
   readonly isMoreLasting: boolean;
 }
 
@@ -73,7 +73,6 @@ class CutSearch {
   #firstTime: number | undefined;
   readonly #audit = new LogAudit();
   readonly #lasting: Finding[] = [];
-  #isMoreLasting = false;
   /** A frame whose number is known. */
   #counted: StretchStart;
 
@@ -124,9 +123,7 @@ class CutSearch {
       if (found !== undefined) return { index, found };
       this.#firstTime ??= decoded.record.time;
       for (const fault of this.#audit.take(decoded, () => placeOf(index))) {
-        if (!LASTING.has(fault.code)) continue;
-        if (this.#lasting.length < MOST_LASTING) this.#lasting.push(fault);
-        else this.#isMoreLasting = true;
+        if (LASTING.has(fault.code) && this.#lasting.length < MOST_LASTING) this.#lasting.push(fault);
       }
     }
     return undefined;
@@ -247,7 +244,7 @@ class CutSearch {
       rest: { offset: to, row, skip },
       closers: packBatch(closers.map(encodeEvent)),
       lasting: this.#lasting,
-      isMoreLasting: this.#isMoreLasting,
+      isMoreLasting: this.#lasting.length === MOST_LASTING,
     };
   }
 

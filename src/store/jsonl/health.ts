@@ -1,4 +1,4 @@
-import { type Dirent, readdirSync, statSync } from "node:fs";
+import { type Dirent, lstatSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode, StorageFailedError, toStorageError } from "../errors.ts";
 import type { Examination, LogsReport } from "../health/examination.ts";
@@ -52,6 +52,8 @@ class Walk {
   readonly projects: readonly string[];
   /** Folders that this user may not look into. */
   readonly closed: string[] = [];
+  /** What has the name of a log and is no file: a pipe, a folder, a link that leads nowhere. */
+  readonly odd: string[] = [];
   /** Ids, as folders are named by them, of which one folder holds several logs. */
   readonly siblings = new Set<string>();
   readonly #files: FileCounter;
@@ -67,7 +69,7 @@ class Walk {
       const path = join(folder, entry.name);
       const flat = flatLog(entry.name);
       if (isFolder(entry, path)) this.#session(entry.name, path);
-      else if (flat !== undefined) this.#files.add(flat.encoding, path);
+      else if (flat !== undefined) this.#log(flat.encoding, path);
       else this.#beside(entry.name, path);
     }
   }
@@ -79,12 +81,17 @@ class Walk {
       const role = roleOf(name);
       if (role.kind === "log") {
         logs += 1;
-        this.#files.add(role.encoding, path);
+        this.#log(role.encoding, path);
       } else if (role.kind === "generation") this.#files.add("later", path);
       else if (role.kind === "draft") this.#files.add("draft", path);
       else this.#beside(name, path);
     }
     if (logs > 1) this.siblings.add(encodedId);
+  }
+
+  #log(kind: string, path: string): void {
+    this.#files.add(kind, path);
+    if (isOdd(path)) this.odd.push(path);
   }
 
   #beside(name: string, path: string): void {
@@ -111,6 +118,18 @@ function isFolder(entry: Dirent, path: string): boolean {
   }
 }
 
+/** Whether it is known that no file is there. */
+function isOdd(path: string): boolean {
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat !== undefined) return !stat.isFile();
+    // What was deleted meanwhile is not there at all.
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    return errorCode(error) === "ELOOP";
+  }
+}
+
 function countDuplicates(root: string, { projects, siblings }: Walk): number {
   const suspects = new Set([...siblings, ...idsInSeveralPlaces(root, projects)]);
   let count = 0;
@@ -126,7 +145,7 @@ function countDuplicates(root: string, { projects, siblings }: Walk): number {
   return count;
 }
 
-function judge(root: string, logs: LogsReport, { closed }: Walk, lock: LockProbe): HealthFinding[] {
+function judge(root: string, logs: LogsReport, { closed, odd }: Walk, lock: LockProbe): HealthFinding[] {
   const findings: HealthFinding[] = [];
   const where = `below ${root}`;
   if (logs.duplicates > 0) {
@@ -146,6 +165,16 @@ function judge(root: string, logs: LogsReport, { closed }: Walk, lock: LockProbe
       finding("closed-folders", `This user may not look into ${logs.closedFolders} of the folders`, {
         where: closed[0] ?? where,
         hint: "What lies there is unknown. Change the permissions, or run as the owner.",
+      }),
+    );
+  }
+  const [firstOdd, ...otherOdd] = odd.toSorted();
+  if (firstOdd !== undefined) {
+    const more = otherOdd.length === 0 ? "" : `, and ${otherOdd.length} more`;
+    findings.push(
+      finding("not-files", "What has the name of a session log is no file", {
+        where: `${firstOdd}${more}`,
+        hint: "Nothing can be read there. Move it out of the root; where it is a link, bring back what it led to.",
       }),
     );
   }

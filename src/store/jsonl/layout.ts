@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { SessionHeader } from "../../session/header.ts";
 import { clip } from "../../session/text.ts";
-import { StorageFailedError } from "../errors.ts";
+import { IdTooLongError } from "../errors.ts";
 
 /*
  * Names below a session root, as version 0 of the format has them (docs/format.md, "Session logs"):
@@ -47,17 +47,14 @@ export function decodeId(name: string): string | undefined {
   return id !== "" && encodeId(id) === name ? id : undefined;
 }
 
-/** @throws StorageFailedError when no folder can have the name of a session's */
+/** @throws IdTooLongError when no folder can have the name of a session's */
 export function assertShortId(id: string): void {
   const { length } = encodeId(id);
   if (length <= MAX_FILE_NAME) return;
-  throw new StorageFailedError(
-    `The id of the session is too long for a folder's name: ${length} bytes encoded`,
-    {
-      place: { sessionId: clip(id, 40) },
-      hint: `Choose one of at most ${MAX_FILE_NAME} letters, or keep the session in SQLite.`,
-    },
-  );
+  throw new IdTooLongError(`The id of the session is too long for a folder's name: ${length} bytes encoded`, {
+    place: { sessionId: clip(id, 40) },
+    hint: `Choose one of at most ${MAX_FILE_NAME} letters, or keep the session in SQLite.`,
+  });
 }
 
 /** The folder for sessions with this working directory. Lossy: two directories may share one. */

@@ -90,9 +90,8 @@ function* framedLines(
 ): Generator<RestPiece | Pause> {
   const place = { offset, length: end - offset, ...(row === undefined ? {} : { row }) };
   // A frame of nothing has bytes all the same; and a few bytes may unfold to as many zeros as a disk holds.
-  if (content.length === 0 || (skip === 0 && isMuchOfNothing(content, end - offset))) {
+  if (content.length === 0 || (skip === 0 && (yield* isMuchOfNothing(content, end - offset)))) {
     yield { kind: "bytes", offset, end, isSound: true };
-    yield pause(content.length);
     return;
   }
   let index = 0;
@@ -109,9 +108,12 @@ function* framedLines(
   }
 }
 
-function isMuchOfNothing(content: Buffer, stored: number): boolean {
+function* isMuchOfNothing(content: Buffer, stored: number): Generator<Pause, boolean> {
   if (content.length <= MUCH || content.length <= FOLDED * stored) return false;
-  for (const { record } of checkLines(content)) if (record !== undefined) return false;
+  for (const { start, end, record } of checkLines(content)) {
+    yield pause(end - start);
+    if (record !== undefined) return false;
+  }
   return true;
 }
 

@@ -43,7 +43,8 @@ function pageSizeOf(log: number, database: string, expected: number | undefined)
   if (new FrameReader(log, WAL_HEADER).start() !== undefined) {
     return isPageSize(own) && own === (expected ?? own) ? own : undefined;
   }
-  const stated = readHeader(database)?.readUInt16BE(16) ?? 0;
+  const start = readHeader(database);
+  const stated = start === undefined || start.length < 18 ? 0 : start.readUInt16BE(16);
   const size = expected ?? (stated === 1 ? 65_536 : stated);
   return isPageSize(size) ? size : DEFAULT_PAGE_SIZE;
 }

@@ -222,6 +222,25 @@ describe("a root of session logs", () => {
     expect(readdirSync(root).toSorted()).toEqual(["--srv-x--", ".holdfast.lock", "again", "other"]);
   });
 
+  test("in which something else has the name of a log: it is told, and not waited for", async () => {
+    await using folder = await TempFolder.create();
+    const [root, project] = [folder.at("logs"), folder.at("logs", "--p--")];
+    for (const id of ["folder/session.jsonl", "link", "pipe", "sound"]) {
+      mkdirSync(join(project, id), { recursive: true, mode: 0o700 });
+    }
+    symlinkSync("nowhere", join(project, "link", "session.jsonl"));
+    symlinkSync("flat.jsonl", join(project, "flat.jsonl"));
+    Bun.spawnSync(["mkfifo", join(project, "pipe", "session.jsonl")]);
+    writeFileSync(folder.at("real"), "", { mode: 0o600 });
+    symlinkSync(folder.at("real"), join(project, "sound", "session.jsonl"));
+    const { findings } = await examine(`jsonl:${root}`);
+    expect(findings[0]).toMatchObject({
+      level: "warning",
+      code: "not-files",
+      where: `${join(project, "flat.jsonl")}, and 3 more`,
+    });
+  });
+
   test("of a process that runs: who holds it", async () => {
     await using folder = await TempFolder.create();
     await using holder = await Contender.start();

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, openSync, statSync, writeSync } from "node:fs";
 import { buildLog, frameOf, headerText, titleText } from "./log-bytes.ts";
 import { Place } from "./place.ts";
 import { readInChild } from "./reader-process.ts";
+import { bytesOf, coveredBytes, piecesOf, repairRoot } from "./repaired.ts";
 
 const MIB = 1024 * 1024;
 const BLOCK = 128 * 1024;
@@ -142,6 +143,30 @@ describe("a frame that unfolds to more than memory holds", () => {
     expect(outcomes).toEqual({ list: 41, inspect: 1 });
     expect(maxRss).toBeLessThan(MAX_RSS);
   });
+});
+
+test(
+  "many frames that may just be read take no more memory than some of them",
+  async () => {
+    using place = new Place();
+    const bombs = Array<Buffer>(8).fill(frameOf(Buffer.alloc(60 * MIB)));
+    place.put("s", "zstd", logWith(Buffer.concat(bombs), GOOD));
+    const { outcomes, maxRss } = await readInChild(place, ["verify"]);
+    expect(outcomes).toEqual({ verify: bombs.length });
+    expect(maxRss).toBeLessThan(MAX_RSS);
+  },
+  TIMEOUT,
+);
+
+test("a repair sets frames that unfold to much of nothing aside as they are stored", async () => {
+  using place = new Place();
+  const bomb = frameOf(Buffer.alloc(2 * MIB));
+  const path = place.put("s", "zstd", logWith(Buffer.concat([bomb, bomb]), GOOD));
+  const { steps } = await repairRoot(place.root);
+  expect(steps).toMatchObject([{ keptEvents: 1, cut: { events: 1 }, reason: { code: "malformed" } }]);
+  expect(statSync(`${path}.quarantine-1`).size).toBeLessThan(2_000);
+  const pieces = piecesOf(`${path}.quarantine-1`);
+  expect(coveredBytes(pieces, bytesOf(`${path}.backup-1`), true)).toBe(steps[0]?.cut.bytes ?? 0);
 });
 
 /** Writes a line of `megabytes` in pieces, after `before`. */

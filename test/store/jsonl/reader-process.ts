@@ -6,7 +6,7 @@ import type { Place } from "./place.ts";
 const READER = join(import.meta.dir, "../../fixtures/jsonl-reader.ts");
 /** A reader that takes longer hangs. */
 const TIMEOUT = 10_000;
-const WAYS = ["inspect", "stream", "list", "readFrom", "tail", "shrunk"] as const;
+const WAYS = ["inspect", "stream", "list", "readFrom", "verify", "tail", "shrunk"] as const;
 export type Way = (typeof WAYS)[number];
 
 const report = z.union([

@@ -152,3 +152,15 @@ describe.each([false, true])("a write-ahead log, begun over an older one: %p", (
     expect((await store.inspect("s")).log.length).toBeGreaterThan(0);
   });
 });
+
+test("a log beside a database that is cut anywhere is looked at without a fault", async () => {
+  using place = new Place();
+  const last = (await momentsOf(false)).at(-1);
+  if (last === undefined) throw new Error("no moment");
+  for (const size of [0, 1, 2, 16, 17, 18, 99, 100, PAGE]) {
+    for (const log of [last.log, Buffer.concat([Buffer.alloc(32), last.log.subarray(32)])]) {
+      lay(place, { database: last.database.subarray(0, size), log });
+      expect({ size, pageSize: readWal(place.path).pageSize }).toEqual({ size, pageSize: PAGE });
+    }
+  }
+});
