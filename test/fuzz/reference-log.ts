@@ -78,7 +78,9 @@ export function notTorn(bytes: Buffer, encoding: Encoding, end: number): string 
 /** @param line its bytes, as Latin-1 */
 function isTurnEnd(line: string): boolean {
   try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.from(line, "latin1"));
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
+      Buffer.from(line, "latin1"),
+    );
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null && "type" in value && value.type === "turn/end";
   } catch {
