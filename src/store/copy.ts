@@ -1,5 +1,6 @@
 import type { DecodedRecord, SessionRecord } from "../session/records.ts";
 import { encodeEvent, packBatch, recordEvents } from "../session/records.ts";
+import { breathe } from "./breathe.ts";
 import { LogDigest } from "./digest.ts";
 import { CopyConflictError, CorruptError, HoldfastError, NotFoundError } from "./errors.ts";
 import type { Cancellable, SessionPersistence, SessionStream } from "./persistence.ts";
@@ -170,11 +171,6 @@ function restOf(record: SessionRecord, from: number): SessionRecord[] {
       .slice(from - record.seq)
       .map(encodeEvent),
   );
-}
-
-/** Lets signals and timers in: reading a page may need nothing that takes time. */
-export function breathe(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Seq after a batch. */

@@ -1,8 +1,8 @@
 import type { Place } from "../session/errors.ts";
 import type { SessionHeader } from "../session/header.ts";
 import { type DecodedRecord, decodeRecord } from "../session/records.ts";
+import { breathe } from "./breathe.ts";
 import { decodeOwnHeader } from "./cold-read.ts";
-import { breathe } from "./copy.ts";
 import { CorruptError, HoldfastError } from "./errors.ts";
 import type { Examined, ExaminedRecords, ExaminedSession } from "./examiner.ts";
 import { type Finding, findingOf } from "./finding.ts";

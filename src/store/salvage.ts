@@ -3,7 +3,8 @@ import { LogAudit } from "../session/audit/index.ts";
 import { newHeader, type SessionHeader, serialiseHeader } from "../session/header.ts";
 import type { SessionRecord } from "../session/records.ts";
 import { type SalvageDamage, SalvagePlan, type SalvageTotals } from "../session/salvage/plan.ts";
-import { batches, breathe, endOf, measure, streamIfAny } from "./copy.ts";
+import { breathe } from "./breathe.ts";
+import { batches, endOf, measure, streamIfAny } from "./copy.ts";
 import { LogDigest } from "./digest.ts";
 import {
   CopyConflictError,

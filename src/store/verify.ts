@@ -1,5 +1,6 @@
 import { LogAudit } from "../session/audit/index.ts";
 import type { Place } from "../session/errors.ts";
+import { breathe } from "./breathe.ts";
 import { LogDigest } from "./digest.ts";
 import { CorruptError, HoldfastError } from "./errors.ts";
 import type { ExaminedSession, StoreExaminer } from "./examiner.ts";
@@ -91,11 +92,6 @@ export async function* verifySessions(
     yield { kind: "session", ...check.verdict };
   }
   for (const id of missing) yield { kind: "missing", id };
-}
-
-/** Lets timers and signals have their turn in the middle of a long check. */
-function breathe(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 class Breather {

@@ -7,6 +7,7 @@ import { finding, type HealthFinding } from "../../store/health/findings.ts";
 import { sqliteVersion } from "../../store/sqlite/version.ts";
 import { EXIT, exitCodeFor } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
+import { StopSignals } from "../stop-signals.ts";
 import { reportText } from "./text.ts";
 
 /** What `holdfast doctor` tells, as `--json` prints it. Source: docs/cli.md. */
@@ -37,19 +38,8 @@ export async function doctor(
 ): Promise<number> {
   const isNamed = argument !== undefined || isGiven(raw["sessionDb"]) || isGiven(raw["sessionDir"]);
   const name = isNamed ? chosenStore(raw, argument) : undefined;
-  const stop = new AbortController();
-  let signalled: number | undefined;
-  for (const [signal, code] of [
-    ["SIGINT", EXIT.interrupted],
-    ["SIGTERM", EXIT.terminated],
-  ] as const) {
-    process.on(signal, () => {
-      // The second one means it, at the price of a folder that is left.
-      if (signalled !== undefined) process.exit(code);
-      signalled = code;
-      stop.abort();
-    });
-  }
+  // A second one leaves the folder of the measurement; the next run tells.
+  using stop = new StopSignals();
   const tools = { now: () => performance.now(), newId: () => crypto.randomUUID(), system: SYSTEM };
   try {
     const health =
@@ -61,7 +51,7 @@ export async function doctor(
     const problem = report.findings.find(({ level }) => level === "problem");
     return problem === undefined ? EXIT.ok : exitCodeFor(problem.code);
   } catch (error) {
-    if (signalled !== undefined) return signalled;
+    if (stop.code !== undefined) return stop.code;
     throw error;
   }
 }

@@ -9,6 +9,7 @@ import { jsonText } from "../json-text.ts";
 import { type Output, printingOn } from "../output.ts";
 import { printableLine } from "../printable.ts";
 import { Progress } from "../progress.ts";
+import { StopSignals } from "../stop-signals.ts";
 import { type CopyReport, refusalOf, reportText, summaryText, toReport } from "./copy-report.ts";
 
 const HINT = "`holdfast sessions copy --help` says how it is used.";
@@ -41,23 +42,12 @@ export async function copy(ids: readonly string[], command: CopyCommand): Promis
   const from = parseStoreName(command.from);
   const to = parseStoreName(command.to);
   if (isSameStore(from, to)) throw new UsageError("--from and --to name the same store", HINT);
-  const stop = new AbortController();
-  let signalled: number | undefined;
-  for (const [signal, code] of [
-    ["SIGINT", EXIT.interrupted],
-    ["SIGTERM", EXIT.terminated],
-  ] as const) {
-    process.on(signal, () => {
-      // The second one means it. What is written is whole, and the lock is freed with the process.
-      if (signalled !== undefined) process.exit(code);
-      signalled = code;
-      stop.abort();
-    });
-  }
+  // After a second one, too, what is written is whole, and the lock is freed with the process.
+  using stop = new StopSignals();
   const code = await printingOn((output) => run(ids, command, { from, to, signal: stop.signal, output }));
-  if (signalled === undefined) return code;
+  if (stop.code === undefined) return code;
   process.stderr.write("holdfast: stopped; the same command goes on from here\n");
-  return signalled;
+  return stop.code;
 }
 
 async function run(

@@ -1,11 +1,11 @@
 import type { Place } from "../../session/errors.ts";
 import type { DecodedRecord } from "../../session/records.ts";
+import { Breather, breathe, type Pause, pause } from "../breathe.ts";
 import { errorCode, HoldfastError, toStorageError } from "../errors.ts";
 import type { Examined, ExaminedRecords } from "../examiner.ts";
 import { type Finding, TORN_END } from "../finding.ts";
 import { BadLines } from "./bad-lines.ts";
 import type { Body } from "./beginning.ts";
-import { Breather, breathe, type Pause, pause } from "./breathe.ts";
 import { checkLines, type LineFault, tryRecords } from "./check-lines.ts";
 import { isWholeRecord } from "./line-decoder.ts";
 import { LogFile, type LogLocation } from "./log-file.ts";

@@ -1,4 +1,4 @@
-import { type Pause, pause, STRETCH, withoutPause } from "./breathe.ts";
+import { type Pause, pause, STRETCH, withoutPause } from "../breathe.ts";
 import { decodeFrame, type FrameSize, MAX_FRAME_BYTES } from "./frame-codec.ts";
 import { FRAME_MAGIC, walkFrame } from "./frame-walker.ts";
 import type { LogFile } from "./log-file.ts";

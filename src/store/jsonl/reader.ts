@@ -8,8 +8,8 @@ import type {
   StoredSession,
   StoredSummary,
 } from "../backend.ts";
+import { breathe, type Pause, STRETCH } from "../breathe.ts";
 import { ClosedError, errorCode, HoldfastError, StorageFailedError, toStorageError } from "../errors.ts";
-import { breathe, type Pause, STRETCH } from "./breathe.ts";
 import { findLog, type LogEntry } from "./directory.ts";
 import { readHead } from "./head.ts";
 import { LargeLog } from "./large-log.ts";

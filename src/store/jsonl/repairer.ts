@@ -1,11 +1,11 @@
 import { rmSync } from "node:fs";
+import { Breather, breathe } from "../breathe.ts";
 import { StorageFailedError, toStorageError } from "../errors.ts";
 import { type FileSystem, SYSTEM } from "../file-system.ts";
 import { type Finding, isError } from "../finding.ts";
 import type { RepairOptions, RepairPlan, RepairStep, SessionRepair, StoreRepairer } from "../repairer.ts";
 import { acquireWriterLock, type WriterLock } from "../writer-lock.ts";
 import type { Body } from "./beginning.ts";
-import { Breather, breathe } from "./breathe.ts";
 import { findCut, type LogCut } from "./cut.ts";
 import { draftsIn, type LogEntry } from "./directory.ts";
 import { beginEntry, type EntryBeginning, suspectEntries } from "./examine.ts";

@@ -1,6 +1,6 @@
 import type { DecodedRecord } from "../../session/records.ts";
+import { type Pause, pause } from "../breathe.ts";
 import type { QuarantineWriter } from "../quarantine.ts";
-import { type Pause, pause } from "./breathe.ts";
 import { checkLines, textOfLine } from "./check-lines.ts";
 import type { LogFile } from "./log-file.ts";
 import { type BadStretch, type SoundStretch, type StretchStart, stretchesOf } from "./resync.ts";

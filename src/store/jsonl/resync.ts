@@ -1,5 +1,5 @@
+import type { Pause } from "../breathe.ts";
 import { UnsupportedFormatError } from "../errors.ts";
-import type { Pause } from "./breathe.ts";
 import { FrameSearch } from "./frame-search.ts";
 import type { LogFile } from "./log-file.ts";
 import { type Break, type Unit, unitsOf, walkFrames } from "./units.ts";

@@ -1,10 +1,10 @@
 import { lstatSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { SessionRecord } from "../../session/records.ts";
+import { Breather, breathe } from "../breathe.ts";
 import { errorCode, StorageFailedError, toStorageError } from "../errors.ts";
 import { type FileOwner, type FileSystem, SYSTEM, writeAll } from "../file-system.ts";
 import { type QuarantineHead, QuarantineWriter } from "../quarantine.ts";
-import { Breather, breathe } from "./breathe.ts";
 import type { LogCut } from "./cut.ts";
 import { encodeLines } from "./line-encoder.ts";
 import { LogFile } from "./log-file.ts";

@@ -1,7 +1,7 @@
 import type { Place } from "../../session/errors.ts";
 import type { DecodedRecord } from "../../session/records.ts";
+import type { Pause } from "../breathe.ts";
 import { CorruptError, type HoldfastError } from "../errors.ts";
-import type { Pause } from "./breathe.ts";
 import { decodeLines, isWholeRecord } from "./line-decoder.ts";
 import type { LogFile } from "./log-file.ts";
 import { salvageLines } from "./salvage.ts";

@@ -1,5 +1,5 @@
+import { type Pause, pause } from "../breathe.ts";
 import { HoldfastError } from "../errors.ts";
-import { type Pause, pause } from "./breathe.ts";
 import { FrameSearch } from "./frame-search.ts";
 import type { LogFile } from "./log-file.ts";
 import { unitsOf } from "./units.ts";
