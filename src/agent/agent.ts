@@ -1,7 +1,9 @@
-import type { RequestHeader } from "../session/events.ts";
 import type { Session } from "../session/session.ts";
-import type { Provider } from "./provider.ts";
+import { LiveFeed } from "./live-feed.ts";
+import type { CallSettings, Provider } from "./provider.ts";
 import type { Route } from "./providers/registry.ts";
+import { requestEnvelope } from "./request.ts";
+import { NO_RETRIES, type RetryPolicy } from "./retry.ts";
 import type { ToolRegistry } from "./tools/registry.ts";
 import { runTurn, type TurnResult } from "./turn.ts";
 
@@ -11,6 +13,10 @@ export interface AgentSettings {
   /** System prompt; none when absent. */
   readonly system?: string;
   readonly maxSteps: number;
+  /** How models are asked. */
+  readonly call?: CallSettings;
+  /** How failed model requests are tried again; not at all when absent. */
+  readonly retry?: RetryPolicy;
   /** Makes message ids. */
   readonly newId: () => string;
 }
@@ -27,6 +33,8 @@ export interface Recovery {
 export class Agent implements AsyncDisposable {
   readonly session: Session;
   readonly recovery: Recovery;
+  /** The session as it happens. */
+  readonly live: LiveFeed;
   readonly #settings: AgentSettings;
   #resumed: boolean;
 
@@ -38,25 +46,36 @@ export class Agent implements AsyncDisposable {
   ) {
     this.session = session;
     this.recovery = recovery;
+    this.live = new LiveFeed(session.log);
     this.#settings = settings;
     this.#resumed = resumed;
   }
 
   /** Runs one Turn. One at a time: the caller queues. See {@link runTurn}. */
   async run(input: string, provider: Provider, route: Route, signal: AbortSignal): Promise<TurnResult> {
-    const { system, tools, maxSteps, newId } = this.#settings;
-    const header: RequestHeader = {
-      config: { provider: route.provider, model: route.model },
+    const { system, tools, maxSteps, newId, call = {}, retry = NO_RETRIES } = this.#settings;
+    const envelope = requestEnvelope(route, call, provider.defaults ?? {}, {
       ...(system === undefined ? {} : { system }),
-      tools: [...tools.descriptors()],
-    };
-    const { session } = this;
-    const resumed = this.#resumed;
+      tools: tools.descriptors(),
+    });
+    const { session, live } = this;
     try {
-      return await runTurn({ session, provider, tools, header, input, maxSteps, newId, signal, resumed });
+      return await runTurn({
+        session,
+        provider,
+        tools,
+        envelope,
+        input,
+        maxSteps,
+        retry,
+        newId,
+        signal,
+        resumed: this.#resumed,
+        offer: (delta) => live.offer(delta),
+      });
     } finally {
       // A Turn that could not save its envelope has not taken the session up: the next one still does.
-      if (Bun.deepEquals(session.projections.requestHeader, header)) this.#resumed = false;
+      if (Bun.deepEquals(session.projections.requestHeader, envelope)) this.#resumed = false;
     }
   }
 

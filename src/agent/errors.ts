@@ -1,4 +1,6 @@
 import { HoldfastError } from "../session/errors.ts";
+import { STORE_ERROR_TABLE } from "../store/errors.ts";
+import { ProviderError } from "./provider.ts";
 
 /** An invocation of this id is queued or running. */
 export class DuplicateInvocationError extends HoldfastError {
@@ -86,4 +88,35 @@ export class TurnAbort extends Error {
     this.name = "TurnAbort";
     this.kind = kind;
   }
+}
+
+/** What a log says of a failure. What the store says of itself holds paths, and the log is served: only its kind is kept. */
+export interface ErrorDescription {
+  readonly message: string;
+  readonly code: string;
+  /** HTTP status of the provider. */
+  readonly status?: number;
+  readonly providerRetryAfterMs?: number;
+  readonly requestId?: string;
+}
+
+/** The description of whatever was thrown. A defect of ours may name internals, so that it says only that it happened. */
+export function describeError(error: unknown): ErrorDescription {
+  if (!(error instanceof HoldfastError)) {
+    return { message: "An internal error ended the Turn", code: "internal" };
+  }
+  const { code } = error;
+  const message = isStoreCode(code) ? STORE_ERROR_TABLE[code].title : error.message;
+  if (!(error instanceof ProviderError)) return { message, code };
+  return {
+    message,
+    code,
+    ...(error.status === undefined ? {} : { status: error.status }),
+    ...(error.retryAfterMs === undefined ? {} : { providerRetryAfterMs: error.retryAfterMs }),
+    ...(error.requestId === undefined ? {} : { requestId: error.requestId }),
+  };
+}
+
+function isStoreCode(code: string): code is keyof typeof STORE_ERROR_TABLE {
+  return Object.hasOwn(STORE_ERROR_TABLE, code);
 }

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../session/errors.ts";
-import type { Chunk, ModelMessage, RequestHeader } from "../session/events.ts";
+import type { Chunk, ModelMessage } from "../session/events.ts";
 import type { JsonObject } from "../session/json.ts";
+import type { Route } from "./providers/registry.ts";
 
 /** What a model is told about a tool. `parameters` is a JSON Schema of type `object`. */
 export interface ToolDescriptor {
@@ -9,9 +10,22 @@ export interface ToolDescriptor {
   readonly parameters: JsonObject;
 }
 
+/** How a model is asked, apart from what is said. What is absent is left to the provider. */
+export interface CallSettings {
+  /** As the provider names its levels, such as `low`, `medium`, `high`. */
+  readonly reasoningEffort?: string;
+  readonly temperature?: number;
+  /** Most tokens of one answer. */
+  readonly maxTokens?: number;
+  /** Texts that end the answer. */
+  readonly stop?: readonly string[];
+  /** Further members of the request's body, as the provider names them; they win over what the provider makes. */
+  readonly extraBody?: JsonObject;
+}
+
 /** One model request. Everything in it is reconstructible from the log: the latest `request/header` and the surface. */
 export interface ModelRequest {
-  readonly config: RequestHeader["config"];
+  readonly config: Route & CallSettings;
   readonly system?: string;
   readonly tools: readonly ToolDescriptor[];
   /** A valid history: every tool call is followed by exactly one result. */
@@ -28,6 +42,8 @@ export interface ModelRequest {
  */
 export interface Provider {
   readonly name: string;
+  /** Settings that it needs and fills in where nobody gave them; they stand in `request/header` like given ones. */
+  readonly defaults?: CallSettings;
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<Chunk>;
 }
 

@@ -1,21 +1,46 @@
-import type { ModelMessage, RequestHeader, ToolMessage } from "../session/events.ts";
+import type { ModelMessage, ToolMessage } from "../session/events.ts";
 import type { Session } from "../session/session.ts";
-import type { ModelRequest, ToolDescriptor } from "./provider.ts";
+import type { CallSettings, ModelRequest, ToolDescriptor } from "./provider.ts";
+import type { Route } from "./providers/registry.ts";
 
 const MISSING_RESULT_TEXT =
   "The result of this tool call is missing from the history. Whether it took effect is unknown.";
+
+/** What every request of a Turn has in common; the `header` of `request/header`. */
+export interface RequestEnvelope {
+  readonly config: Route & CallSettings;
+  /** Names the settings in `config` that the provider filled in. */
+  readonly adapterDefaults?: Readonly<Record<string, true>>;
+  readonly system?: string;
+  readonly tools: readonly ToolDescriptor[];
+}
+
+/** The envelope for these settings; what they leave open and the provider needs is filled in from its defaults. */
+export function requestEnvelope(
+  route: Route,
+  settings: CallSettings,
+  defaults: CallSettings,
+  rest: Pick<RequestEnvelope, "system" | "tools">,
+): RequestEnvelope {
+  const filled = Object.keys(defaults).filter((name) => !Object.hasOwn(settings, name));
+  return {
+    config: { provider: route.provider, model: route.model, ...defaults, ...settings },
+    ...(filled.length === 0
+      ? {}
+      : { adapterDefaults: Object.fromEntries(filled.map((name) => [name, true as const])) }),
+    ...rest,
+  };
+}
 
 /**
  * The model request that a session stands for right now: its latest envelope and its surface, nothing else. The same
  * log gives the same request, before and after a restart.
  */
-export function buildRequest(session: Session, header: RequestHeader): ModelRequest {
-  const { config, system, tools = [] } = header;
+export function buildRequest(session: Session, { config, system, tools }: RequestEnvelope): ModelRequest {
   return {
     config,
     ...(system === undefined ? {} : { system }),
-    // Written by this program into the header, with these members.
-    tools: tools as readonly ToolDescriptor[],
+    tools,
     messages: pairToolCalls(session.projections.messages(session.log, session.id)),
   };
 }

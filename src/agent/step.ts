@@ -2,7 +2,11 @@ import { InvalidEventError, NotSerialisableError } from "../session/errors.ts";
 import type { AssistantMessage, Chunk, ContentBlock, Usage } from "../session/events.ts";
 import type { LogWriter } from "../session/log.ts";
 import { waitFor } from "../session/wait-for.ts";
+import { describeError } from "./errors.ts";
+import type { ProvisionalDelta } from "./live-feed.ts";
 import { type ModelRequest, type Provider, ProviderError } from "./provider.ts";
+import type { Route } from "./providers/registry.ts";
+import { type RetryPolicy, retryDelay, waitForRetry } from "./retry.ts";
 
 /** Where in the conversation a Step stands. */
 export interface StepPlace {
@@ -16,28 +20,107 @@ export interface StepAnswer {
   readonly finish: "stop" | "tool-calls" | "max-tokens";
 }
 
+/** What it takes to get an answer and to keep it. */
+export interface StepOptions {
+  readonly provider: Provider;
+  readonly request: ModelRequest;
+  readonly place: StepPlace;
+  readonly writer: LogWriter;
+  readonly messageId: string;
+  readonly retry: RetryPolicy;
+  /** Told of each delta before it is durable. */
+  readonly offer: (delta: ProvisionalDelta) => void;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Streams one model answer into the log: its chunks as they come, then the whole as one `assistant/message` that cites
  * them. Returns when that is durable.
+ *
+ * A request that fails before its first delta is made again as the policy says, each time after an `llm/retry` event.
  *
  * When the signal stops it, what was said so far becomes an interrupted message, so that the history shows it; when the
  * provider fails, the chunks stay in the log but nothing half-made enters the history.
  * @throws ProviderError, the signal's reason, or what the store threw
  */
-export async function streamAnswer(
-  provider: Provider,
-  request: ModelRequest,
-  place: StepPlace,
-  writer: LogWriter,
-  messageId: string,
-  signal: AbortSignal,
-): Promise<StepAnswer> {
-  const answer = new AnswerParts();
-  const firstSeq = writer.nextSeq;
-  const commit = async (interrupted: boolean) => {
-    const { provider: name, model } = request.config;
-    const message = answer.message(messageId, name, model, interrupted);
-    const sources = Array.from({ length: writer.nextSeq - firstSeq }, (_, k) => firstSeq + k);
+export async function streamAnswer(options: StepOptions): Promise<StepAnswer> {
+  const { place, writer, retry, signal } = options;
+  for (let failed = 1; ; failed += 1) {
+    const attempt = new Attempt(options);
+    try {
+      return await attempt.run();
+    } catch (error) {
+      const delayMs = attempt.hasWritten ? undefined : retryDelay(error, failed, retry);
+      if (delayMs === undefined || signal.aborted) throw error;
+      const data = { ...place, attempt: failed, delayMs, error: describeError(error) };
+      await writer.append({ type: "llm/retry", data });
+      await waitForRetry(delayMs, signal, retry);
+    }
+  }
+}
+
+/** One model request and its answer. */
+class Attempt {
+  readonly #options: StepOptions;
+  readonly #answer = new AnswerParts();
+  readonly #firstSeq: number;
+  /** Starts of blocks that nothing has followed yet: a failure now leaves nothing behind. */
+  #held: Chunk[] = [];
+
+  constructor(options: StepOptions) {
+    this.#options = options;
+    this.#firstSeq = options.writer.nextSeq;
+  }
+
+  /** Whether anything of the answer was handed to the log. */
+  get hasWritten(): boolean {
+    return this.#options.writer.nextSeq > this.#firstSeq;
+  }
+
+  async run(): Promise<StepAnswer> {
+    const { provider, request, signal } = this.#options;
+    const answer = this.#answer;
+    try {
+      for await (const chunk of abortable(provider.stream(request, signal), signal)) {
+        if (answer.finish !== undefined) throw badAnswer("it went on after its end");
+        answer.add(chunk);
+        await this.#write(chunk);
+      }
+      const finish = answer.finish?.kind;
+      if (finish !== "stop" && finish !== "tool-calls" && finish !== "max-tokens") {
+        throw badAnswer(finish === undefined ? "it stopped before its end" : `it ended as ${finish}`);
+      }
+      if (answer.repeatsCallId) throw badAnswer("it makes two calls with the same id");
+      return { message: await this.#commit(false), finish };
+    } catch (error) {
+      // The log refused a chunk, which shows with the event after it. The writer takes nothing more.
+      if (error instanceof InvalidEventError || error instanceof NotSerialisableError)
+        throw badAnswer(error.message);
+      if (signal.aborted && answer.hasWords) await this.#commit(true);
+      if (signal.aborted) throw signal.reason;
+      throw error;
+    }
+  }
+
+  async #write(chunk: Chunk): Promise<void> {
+    this.#held.push(chunk);
+    if (chunk.type === "block-start") return;
+    const ready = this.#held;
+    this.#held = [];
+    const { place, writer, offer } = this.#options;
+    for (const next of ready) {
+      const seq = writer.nextSeq;
+      const handed = writer.push({ type: "assistant/chunk", data: { ...place, chunk: next } });
+      if (isDelta(next)) offer({ ...place, seq, chunk: next });
+      await handed;
+    }
+  }
+
+  async #commit(interrupted: boolean): Promise<AssistantMessage> {
+    const { place, request, writer, messageId } = this.#options;
+    const answer = this.#answer;
+    const message = answer.message(messageId, request.config, interrupted);
+    const sources = Array.from({ length: writer.nextSeq - this.#firstSeq }, (_, k) => this.#firstSeq + k);
     await writer.append({
       type: "assistant/message",
       data: {
@@ -50,27 +133,11 @@ export async function streamAnswer(
       surfaceOp: "append",
     });
     return message;
-  };
-  try {
-    for await (const chunk of abortable(provider.stream(request, signal), signal)) {
-      if (answer.finish !== undefined) throw badAnswer("it went on after its end");
-      answer.add(chunk);
-      await writer.push({ type: "assistant/chunk", data: { ...place, chunk } });
-    }
-    const { finish } = answer;
-    if (finish !== "stop" && finish !== "tool-calls" && finish !== "max-tokens") {
-      throw badAnswer(finish === undefined ? "it stopped before its end" : `it ended as ${finish}`);
-    }
-    if (answer.repeatsCallId) throw badAnswer("it makes two calls with the same id");
-    return { message: await commit(false), finish };
-  } catch (error) {
-    // The log refused a chunk, which shows with the event after it. The writer takes nothing more.
-    if (error instanceof InvalidEventError || error instanceof NotSerialisableError)
-      throw badAnswer(error.message);
-    if (signal.aborted && answer.hasWords) await commit(true);
-    if (signal.aborted) throw signal.reason;
-    throw error;
   }
+}
+
+function isDelta({ type }: Chunk): boolean {
+  return type === "text-delta" || type === "reasoning-delta" || type === "tool-call-delta";
 }
 
 function badAnswer(what: string): ProviderError {
@@ -80,10 +147,13 @@ function badAnswer(what: string): ProviderError {
   });
 }
 
+type FinishReason = Extract<Chunk, { type: "finish" }>["reason"];
+
 /** The parts of an answer while it streams. */
 class AnswerParts {
   usage: Usage | undefined;
-  finish: string | undefined;
+  finish: FinishReason | undefined;
+  #replayState: unknown;
   readonly #blocks = new Map<number, ContentBlock>();
   readonly #open = new Map<number, { type: "text" | "reasoning"; text: string }>();
 
@@ -115,20 +185,22 @@ class AnswerParts {
         this.usage = chunk.usage;
         break;
       case "finish":
-        this.finish = chunk.reason.kind;
+        this.finish = chunk.reason;
+        this.#replayState = chunk.replayState;
         break;
       default:
     }
   }
 
   /** An interrupted message keeps what was said, but no tool call: none of them was made. */
-  message(id: string, provider: string, model: string, interrupted: boolean): AssistantMessage {
+  message(id: string, { provider, model }: Route, interrupted: boolean): AssistantMessage {
     const blocks = interrupted
       ? new Map<number, ContentBlock>([...this.#blocks, ...this.#open])
       : this.#blocks;
     const ordered = [...blocks].sort(([a], [b]) => a - b).map(([, block]) => block);
     const content = interrupted ? ordered.filter(isWords) : ordered;
-    return { role: "assistant", content, source: { kind: "model", provider, model }, id };
+    const replay = this.#replayState === undefined ? {} : { replayState: this.#replayState };
+    return { role: "assistant", content, source: { kind: "model", provider, model, ...replay }, id };
   }
 }
 

@@ -1,5 +1,5 @@
 import { HoldfastError } from "../session/errors.ts";
-import type { AssistantMessage, RequestHeader, TurnEndReason } from "../session/events.ts";
+import type { AssistantMessage, TurnEndReason } from "../session/events.ts";
 import type { LogWriter } from "../session/log.ts";
 import type { OpenCall } from "../session/projections/open-work.ts";
 import { joinText } from "../session/projections/transcript.ts";
@@ -7,10 +7,11 @@ import type { UsageTotals } from "../session/projections/usage.ts";
 import { type ClosingAnswer, closeTurn, interruptedAnswer } from "../session/recovery.ts";
 import type { Session } from "../session/session.ts";
 import { waitFor } from "../session/wait-for.ts";
-import { STORE_ERROR_TABLE } from "../store/errors.ts";
-import { MaxStepsError, TurnAbort } from "./errors.ts";
+import { describeError, MaxStepsError, TurnAbort } from "./errors.ts";
+import type { ProvisionalDelta } from "./live-feed.ts";
 import { type Provider, ProviderError } from "./provider.ts";
-import { buildRequest } from "./request.ts";
+import { buildRequest, type RequestEnvelope } from "./request.ts";
+import type { RetryPolicy } from "./retry.ts";
 import { type StepPlace, streamAnswer } from "./step.ts";
 import type { ToolOutcome } from "./tool.ts";
 import type { ToolRegistry } from "./tools/registry.ts";
@@ -20,9 +21,12 @@ export interface TurnOptions {
   readonly provider: Provider;
   readonly tools: ToolRegistry;
   /** The envelope of every request of this Turn. */
-  readonly header: RequestHeader;
+  readonly envelope: RequestEnvelope;
   readonly input: string;
   readonly maxSteps: number;
+  readonly retry: RetryPolicy;
+  /** Told of each delta before it is durable. */
+  readonly offer: (delta: ProvisionalDelta) => void;
   /** Whether this is the first Turn since the session was resumed. */
   readonly resumed: boolean;
   /** Makes message ids. */
@@ -123,16 +127,26 @@ class Turn {
   }
 
   async #step(place: StepPlace): Promise<TurnEndReason | undefined> {
-    const { session, provider, header, newId, signal } = this.#options;
+    const { session, provider, envelope, newId, retry, offer, signal } = this.#options;
     await this.#writer.push({ type: "step/start", data: { ...place } });
-    if (!Bun.deepEquals(session.projections.requestHeader, header)) {
+    if (!Bun.deepEquals(session.projections.requestHeader, envelope)) {
+      const header = { ...envelope, config: { ...envelope.config }, tools: [...envelope.tools] };
       await this.#writer.push({ type: "request/header", data: { header, reason: this.#headerReason() } });
     }
     await this.#writer.flush();
     signal.throwIfAborted();
-    const request = buildRequest(session, header);
+    const request = buildRequest(session, envelope);
     this.#streaming = place;
-    const { message, finish } = await streamAnswer(provider, request, place, this.#writer, newId(), signal);
+    const { message, finish } = await streamAnswer({
+      provider,
+      request,
+      place,
+      writer: this.#writer,
+      messageId: newId(),
+      retry,
+      offer,
+      signal,
+    });
     this.#streaming = undefined;
     this.#answer = message;
     const calls = message.content.filter((block) => block.type === "tool-call");
@@ -240,26 +254,6 @@ function isTurnFailure(error: unknown): boolean {
 
 function reasonFor(error: unknown): { readonly reason: TurnEndReason; readonly failure?: HoldfastError } {
   if (error instanceof TurnAbort) return { reason: { kind: "aborted", reason: { kind: error.kind } } };
-  if (!(error instanceof HoldfastError)) {
-    // A defect of ours: its message may name internals, so the log says only that it happened.
-    return {
-      reason: { kind: "error", error: { message: "An internal error ended the Turn", code: "internal" } },
-    };
-  }
-  const details =
-    error instanceof ProviderError
-      ? {
-          ...(error.status === undefined ? {} : { status: error.status }),
-          ...(error.retryAfterMs === undefined ? {} : { providerRetryAfterMs: error.retryAfterMs }),
-          ...(error.requestId === undefined ? {} : { requestId: error.requestId }),
-        }
-      : {};
-  const { code } = error;
-  // What the store says of itself holds paths and system errors, and the log is served: it keeps the kind of failure.
-  const message = isStoreCode(code) ? STORE_ERROR_TABLE[code].title : error.message;
-  return { reason: { kind: "error", error: { message, code, ...details } }, failure: error };
-}
-
-function isStoreCode(code: string): code is keyof typeof STORE_ERROR_TABLE {
-  return Object.hasOwn(STORE_ERROR_TABLE, code);
+  const reason: TurnEndReason = { kind: "error", error: { ...describeError(error) } };
+  return error instanceof HoldfastError ? { reason, failure: error } : { reason };
 }
