@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from "@commander-js/extra-typings";
 import { UsageError } from "../host/usage.ts";
 import { versionInfo } from "../host/version.ts";
+import { listenFlags, SETTINGS_HELP, withAgentFlags } from "./agent-flags.ts";
 import { EXIT } from "./exit-codes.ts";
 import { flag, rawOptions } from "./options.ts";
 import { addSessions, STORES } from "./sessions/program.ts";
@@ -43,42 +44,23 @@ function assertNotBelow(program: Command, word: string | undefined): void {
 }
 
 function addServe(program: Command, finish: (code: number) => void): void {
-  const command = program
-    .command("serve")
-    .description("run an agent on one session and serve it over HTTP")
-    .addOption(flag("--session-db <path>", "SQLite file that keeps the sessions"))
-    .addOption(flag("--session-dir <root>", "folder of session logs that keeps the sessions"))
-    .addOption(flag("--jsonl-encoding <name>", "how new session logs are written: zstd or none"))
-    .addOption(flag("--session-id <id>", "session to create or go on with (default: default)"))
-    .addOption(flag("--host <address>", "address to listen on (default: 127.0.0.1)"))
-    .addOption(flag("--port <number>", "port to listen on; 0 picks one (default: 8765)"))
-    .addOption(flag("--provider <name>", "demo or openai-compatible (default: demo)"))
-    .addOption(flag("--model <name>", "model to ask"))
-    .addOption(
-      flag("--base-url <url>", "base URL of an OpenAI-compatible server, such as http://localhost:11434/v1"),
-    )
-    .addOption(flag("--api-key-env <name>", "variable that holds the API key"))
-    .addOption(flag("--request-timeout <seconds>", "longest time for one model answer (default: 600)"))
-    .addOption(flag("--max-steps <number>", "most model requests in one Turn (default: 32)"))
-    .addOption(flag("--workspace <folder>", "folder that the tools may read (default: .)"))
-    .addOption(flag("--system-prompt-file <file>", "file with the system prompt"))
-    .addOption(
-      flag("--chunk-window <ms>", "how long streamed deltas may wait to be saved together (default: 100)"),
-    )
-    .addOption(flag("--drain-timeout <seconds>", "longest time for shutting down (default: 10)"))
-    .addOption(flag("--token-file <file>", "file with the token that HTTP clients must send"))
-    .addHelpText(
-      "after",
-      `
+  const command = withAgentFlags(
+    program.command("serve").description("run an agent on one session and serve it over HTTP"),
+  );
+  for (const option of listenFlags()) command.addOption(option);
+  command.addHelpText(
+    "after",
+    `
 Without --session-db and --session-dir the session lives in memory and ends with the process.
-Each flag can be given as a variable too: --session-db as HOLDFAST_SESSION_DB, and so on. Flags win.
+${SETTINGS_HELP}
 HOLDFAST_TOKEN holds the token that HTTP clients must send; beyond 127.0.0.1 there must be one.
 
 Examples:
   holdfast serve --session-db ./data/agent.db
   holdfast serve --session-db ./data/agent.db --provider openai-compatible \\
-    --base-url https://api.deepseek.com/v1 --model deepseek-chat --api-key-env DEEPSEEK_API_KEY`,
-    );
+    --base-url https://api.deepseek.com/v1 --model deepseek-chat --api-key-env DEEPSEEK_API_KEY
+  holdfast serve --session-db ./data/agent.db --fork-from default --session-id second-try`,
+  );
   command.action(async (options) => {
     const { serve } = await import("./serve.ts");
     finish(await serve(rawOptions(command, options)));

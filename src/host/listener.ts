@@ -1,4 +1,6 @@
 import { HoldfastError } from "../session/errors.ts";
+import { withDeadline } from "./deadline.ts";
+import type { ListenAddress } from "./listen-address.ts";
 
 /** The address is taken (`port-in-use`) or cannot be used (`listen-failed`). */
 export class ListenError extends HoldfastError {
@@ -33,7 +35,9 @@ export interface Listener {
 }
 
 /** Starts listening. @throws ListenError */
-export function listen(app: Listenable, host: string, port: number): Listener {
+export function listen(app: Listenable, address: ListenAddress): Listener {
+  if (address.kind === "unix") throw new ListenError(address.path, 0, "not built yet");
+  const { host, port } = address;
   let server: ReturnType<Listenable["listen"]>["server"];
   try {
     server = app.listen({ hostname: host, port }).server;
@@ -51,15 +55,4 @@ export function listen(app: Listenable, host: string, port: number): Listener {
       await running.stop(true);
     },
   };
-}
-
-/** Waits for `promise`, but no longer than `ms`. Returns whether it settled in time. */
-export async function withDeadline(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const late = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => late.resolve(false), ms);
-  try {
-    return await Promise.race([promise.then(() => true), late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -5,16 +5,18 @@ import { type RawOption, type RawOptions, UsageError } from "./usage.ts";
 const HINT = "Name one of them, as --session-db PATH or --session-dir ROOT.";
 
 /**
- * The options with at most one of `sessionDb` and `sessionDir`: a flag goes before the variable of the other.
- * @throws UsageError when two flags, or two variables alone, name a store each
+ * The options with at most one of `sessionDb` and `sessionDir`: a flag goes before the variable of the other, and both
+ * before a configuration file.
+ * @throws UsageError when two of one kind name a store each
  */
 export function withOneStore(raw: RawOptions): RawOptions {
   const { sessionDb, sessionDir, ...rest } = raw;
   if (!isGiven(sessionDb) || !isGiven(sessionDir)) return raw;
-  if (isVariable(sessionDb) === isVariable(sessionDir)) {
+  const preference = rank(sessionDb) - rank(sessionDir);
+  if (preference === 0) {
     throw new UsageError(`${sessionDb.source} and ${sessionDir.source} each name a store`, HINT);
   }
-  return isVariable(sessionDb) ? { ...rest, sessionDir } : { ...rest, sessionDb };
+  return preference > 0 ? { ...rest, sessionDb } : { ...rest, sessionDir };
 }
 
 /** The store that a command is to read: named by its argument, or else by a flag or variable. @throws UsageError */
@@ -65,6 +67,11 @@ function namedStore(raw: RawOptions, hint: string): StoreName {
 /** Whether an option has a value. A variable that is empty counts as none, as it does for most programs. */
 export function isGiven(option: RawOption | undefined): option is RawOption {
   return option?.value !== undefined && !(option.value === "" && isVariable(option));
+}
+
+/** Flags over variables over files. */
+function rank(option: RawOption): number {
+  return option.source.startsWith("--") ? 2 : isVariable(option) ? 1 : 0;
 }
 
 function isVariable({ source }: RawOption): boolean {

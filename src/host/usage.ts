@@ -9,7 +9,7 @@ export class UsageError extends HoldfastError {
   }
 }
 
-/** A value as it was given, and where it came from: a flag or a variable. */
+/** A value as it was given, and where it came from: a flag, a variable, or a member of a configuration file. */
 export interface RawOption {
   readonly value: unknown;
   readonly source: string;

@@ -6,6 +6,7 @@ import { AgentRig } from "../fixtures/agent-rig.ts";
 import { awaitEvent } from "../fixtures/await-event.ts";
 import { validHistory } from "../fixtures/chat-history.ts";
 import { textDelta } from "../fixtures/event-faults.ts";
+import { modelAt } from "../fixtures/host-config.ts";
 import { type Answer, HostRig } from "../fixtures/host-rig.ts";
 import { forever } from "../fixtures/model-replies.ts";
 import {
@@ -120,8 +121,8 @@ describe("a provider that fails", () => {
   test.each(FAILURES)(
     "%s: the Turn ends as that error, and the next one works",
     async (_, reply, status, kept, spoke) => {
-      const config = { requestTimeoutMs: kept["code"] === "provider-timeout" ? 400 : 30_000 };
-      await using rig = await HostRig.start({ tools: [echo], config, replies: [reply] });
+      const requestTimeoutMs = kept["code"] === "provider-timeout" ? 400 : 30_000;
+      await using rig = await HostRig.start({ tools: [echo], requestTimeoutMs, replies: [reply] });
       await expectFailure(rig, rig.invoke("first"), { status, kept, spoke });
     },
   );
@@ -158,7 +159,7 @@ describe("a provider that fails", () => {
   });
 
   test("a provider that is not there", async () => {
-    await using rig = await HostRig.start({ config: { baseUrl: "http://127.0.0.1:1/v1" } });
+    await using rig = await HostRig.start({ config: modelAt("http://127.0.0.1:1/v1") });
     expect(await rig.invoke("first")).toMatchObject({ status: 502, body: { code: "provider-unreachable" } });
   });
 

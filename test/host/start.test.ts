@@ -2,31 +2,29 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { HostConfig } from "../../src/host/config.ts";
 import { type Host, type HostDependencies, startHost } from "../../src/host/host.ts";
+import type { ListenAddress } from "../../src/host/listen-address.ts";
 import { serialiseHeader } from "../../src/session/header.ts";
 import { decodeRecord } from "../../src/session/records.ts";
 import { openSqlite, openSqliteBackend } from "../../src/store/sqlite/index.ts";
 import { Counters, openFaultyStore } from "../fixtures/agent-store.ts";
 import { ofType } from "../fixtures/event-faults.ts";
+import { hostConfig, modelAt } from "../fixtures/host-config.ts";
 import { HostRig, SESSION_ID } from "../fixtures/host-rig.ts";
 import { ProviderServer, textReply, toolCallReply } from "../fixtures/provider-server.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 import { echo, StubbornTool } from "../fixtures/test-tools.ts";
 
 function configIn(folder: string, more: Partial<HostConfig> = {}): HostConfig {
-  return {
+  return hostConfig({
     sessionDb: join(folder, "host.db"),
-    sessionId: SESSION_ID,
-    host: "127.0.0.1",
-    port: 0,
-    provider: "demo",
-    model: "demo",
-    requestTimeoutMs: 30_000,
-    maxSteps: 8,
     workspace: folder,
-    chunkWindowMs: 0,
     drainTimeoutMs: 5_000,
     ...more,
-  };
+  });
+}
+
+function tcp(port: number, host = "127.0.0.1"): ListenAddress {
+  return { kind: "tcp", host, port };
 }
 
 function start(config: HostConfig, more: Partial<HostDependencies> = {}): Promise<Host> {
@@ -66,7 +64,7 @@ describe("the order of a start", () => {
   test("store, then session, then listener: nobody is answered before the session is there", async () => {
     await using folder = await TempFolder.create();
     const port = await freePort();
-    const config = configIn(folder.path, { port });
+    const config = configIn(folder.path, { listen: tcp(port) });
     const opening = Promise.withResolvers<void>();
     const opened = Promise.withResolvers<void>();
     const store = await openFaultyStore(config.sessionDb ?? "", () => 0);
@@ -92,7 +90,7 @@ describe("the order of a start", () => {
   test("the Turn that a crash left open is closed on the disk before anybody is answered", async () => {
     await using folder = await TempFolder.create();
     const port = await freePort();
-    const config = configIn(folder.path, { port });
+    const config = configIn(folder.path, { listen: tcp(port) });
     {
       await using store = await openSqlite({
         path: config.sessionDb ?? "",
@@ -134,17 +132,17 @@ describe("a start that fails leaves nothing locked and nothing listening", () =>
   test("the port is in use", async () => {
     await using folder = await TempFolder.create();
     await using other = new ProviderServer();
-    const config = configIn(folder.path, { port: Number(new URL(other.baseUrl).port) });
+    const config = configIn(folder.path, { listen: tcp(Number(new URL(other.baseUrl).port)) });
     await expect(start(config)).rejects.toMatchObject({ code: "port-in-use" });
     await expectFree(config);
     expect((await fetch(other.baseUrl)).status).toBe(599);
-    await using host = await start({ ...config, port: 0 });
+    await using host = await start({ ...config, listen: tcp(0) });
     expect(host.url).toContain("127.0.0.1");
   });
 
   test("the address is not one of this machine", async () => {
     await using folder = await TempFolder.create();
-    const config = configIn(folder.path, { host: "192.0.2.1" });
+    const config = configIn(folder.path, { listen: tcp(0, "192.0.2.1") });
     await expect(start(config)).rejects.toMatchObject({ code: "listen-failed" });
     await expectFree(config);
   });
@@ -153,10 +151,8 @@ describe("a start that fails leaves nothing locked and nothing listening", () =>
     await using folder = await TempFolder.create();
     const port = await freePort();
     const config = configIn(folder.path, {
-      port,
-      provider: "openai-compatible",
-      model: "m",
-      baseUrl: "nowhere",
+      listen: tcp(port),
+      ...modelAt("nowhere"),
     });
     await expect(start(config)).rejects.toThrow("base URL");
     await expectFree(config);
@@ -178,7 +174,7 @@ describe("a start that fails leaves nothing locked and nothing listening", () =>
   ])("the session %s, and the others can still be served", async (_, text, code) => {
     await using folder = await TempFolder.create();
     const port = await freePort();
-    const config = configIn(folder.path, { port });
+    const config = configIn(folder.path, { listen: tcp(port) });
     const backend = await openSqliteBackend({ path: config.sessionDb ?? "", thread: "process" });
     const header = serialiseHeader({ version: 0, id: SESSION_ID, createdAt: 0 });
     const { record } = decodeRecord(text, {});
