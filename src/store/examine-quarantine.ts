@@ -9,6 +9,7 @@ import { type Finding, findingOf } from "./finding.ts";
 import type { SqlValue } from "./quarantine.ts";
 import { type QuarantineItem, QuarantineReader } from "./quarantine-reader.ts";
 import { headerChecksum, MAX_EVENTS, sessionIdOf } from "./sqlite/keys.ts";
+import { QuotedRows } from "./sqlite/quoted-rows.ts";
 import { decodeRow, isRecordRow, isSessionRow } from "./sqlite/rows.ts";
 
 /* What a quarantine file holds, as an examiner would give it out. */
@@ -77,9 +78,10 @@ function numberOf({ rowid }: Readonly<Record<string, SqlValue>>): number | undef
 
 async function* itemsOf(path: string, owner: Owner): AsyncGenerator<Examined> {
   using reader = new QuarantineReader(path);
+  const quoted = new QuotedRows({ path, sessionId: owner.id });
   let page: Array<{ readonly decoded: DecodedRecord; readonly place: Place }> = [];
   for (const item of reader.items()) {
-    const read = readItem(item, owner, path);
+    const read = readItem(item, owner, path, quoted);
     if (read === undefined) continue;
     if ("decoded" in read) page.push(read);
     if (page.length >= PAGE || ("code" in read && page.length > 0)) {
@@ -107,6 +109,7 @@ function readItem(
   item: QuarantineItem,
   { id, number }: Owner,
   path: string,
+  quoted: QuotedRows,
 ): { readonly decoded: DecodedRecord; readonly place: Place } | Finding | undefined {
   if (item.kind === "damage") return item.finding;
   if (item.kind === "bytes") {
@@ -125,7 +128,7 @@ function readItem(
     const seq = Number(BigInt(String(values["rowid"])) % BigInt(MAX_EVENTS));
     const row = { ...values, seq };
     const place = { path, sessionId: id, seq };
-    if (isRecordRow(row)) return { decoded: decodeRow(row, id, path), place };
+    if (isRecordRow(row)) return { decoded: quoted.take(decodeRow(row, id, path)), place };
     return { code: "damaged", message: "A row has other types", place };
   } catch (error) {
     if (error instanceof CorruptError) return findingOf("damaged", error, { path, sessionId: id });

@@ -18,7 +18,7 @@ import { MAX_EVENTS } from "./keys.ts";
 import { PageScan } from "./page-scan.ts";
 import { admitStore, QuietAccess } from "./quiet-access.ts";
 import { readingFinding } from "./reading-finding.ts";
-import { rowPlace, type Walked, walkRows } from "./row-walk.ts";
+import { rowPlace, type Walked, walkRows, wholeRows } from "./row-walk.ts";
 import { isTailRow } from "./rows.ts";
 import { assertSchema } from "./schema.ts";
 import getSequence from "./sql/get-sequence.sql" with { type: "text" };
@@ -205,8 +205,9 @@ export class SqliteExaminer implements StoreExaminer {
     const findings =
       hidden === undefined ? stored.findings : [...stored.findings, findingOf("store-damaged", hidden)];
     const owner = { path: this.path, id, number };
-    const rows = () =>
+    const walk = () =>
       this.#scan === undefined ? walkRows(this.#access, owner) : deepRows(this.#access, owner, this.#scan);
+    const rows = () => wholeRows(walk(), owner);
     return {
       id,
       location: this.path,

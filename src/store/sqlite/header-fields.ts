@@ -7,8 +7,10 @@ import { provenShape } from "./page-shape.ts";
 
 /** "Hold" in ASCII: the `application_id` of a Holdfast store. */
 export const APPLICATION_ID = 0x486f6c64;
-/** The `user_version` that this program reads and writes. */
-export const SCHEMA_VERSION = 1;
+/** The `user_version` that this program writes. */
+export const SCHEMA_VERSION = 2;
+/** The first that there was. This program reads it and all that came later. */
+const FIRST_VERSION = 1;
 /** Versions that later programs will write. What is above them is no version. */
 const LATER_VERSIONS = 99;
 
@@ -108,12 +110,17 @@ function structureFault(header: Buffer): HeaderFault | undefined {
   return undefined;
 }
 
+/** Whether this program reads stores of this version. */
+export function isKnownVersion(version: number): boolean {
+  return version >= FIRST_VERSION && version <= SCHEMA_VERSION;
+}
+
 function identityFault(header: Buffer): HeaderFault | undefined {
   const { applicationId, version } = identityOf(header);
   if (applicationId !== APPLICATION_ID) {
     const [expected, found] = [`application id ${APPLICATION_ID}`, String(applicationId)];
     return { offset: APPLICATION, expected, found };
   }
-  if (version === SCHEMA_VERSION) return undefined;
+  if (isKnownVersion(version)) return undefined;
   return { offset: USER_VERSION, expected: `schema version ${SCHEMA_VERSION}`, found: String(version) };
 }

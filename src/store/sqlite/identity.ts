@@ -19,6 +19,7 @@ import {
   beginsAsDatabase,
   HEADER_SIZE,
   identityOf,
+  isKnownVersion,
   SCHEMA_VERSION,
 } from "./header-fields.ts";
 import { openImmutable, openPlainly } from "./opening.ts";
@@ -173,10 +174,10 @@ function assertIdentity(path: string, applicationId: number, version: number): v
       },
     );
   }
-  if (version === SCHEMA_VERSION) return;
+  if (isKnownVersion(version)) return;
   const newer = version > SCHEMA_VERSION;
   throw new UnsupportedFormatError(
-    `The store has schema version ${version}; this program reads version ${SCHEMA_VERSION}`,
+    `The store has schema version ${version}; this program reads versions up to ${SCHEMA_VERSION}`,
     { place, hint: newer ? "Use a newer version of Holdfast." : "There is no path from this older version." },
   );
 }

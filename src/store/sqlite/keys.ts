@@ -1,5 +1,5 @@
 import type { Revision } from "../backend.ts";
-import type { SplitText } from "./sources.ts";
+import type { RowText } from "./row-text.ts";
 
 /** Most events of a session: `records.id` keeps session and seq in one integer, with 32 bits for the seq. */
 export const MAX_EVENTS = 2 ** 32;
@@ -18,7 +18,7 @@ export function sessionIdOf(key: string): string {
 }
 
 /** CRC-32 over the UTF-8 bytes of body and sources, which determine every column. Source: docs/format.md. */
-export function recordChecksum({ body, sources }: SplitText): number {
+export function recordChecksum({ body, sources }: RowText): number {
   return Bun.hash.crc32(sources === null ? body : body + sources);
 }
 

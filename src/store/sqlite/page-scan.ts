@@ -147,7 +147,7 @@ export class PageScan implements Disposable {
       const row = payload === undefined ? undefined : recordIn(payload, cell)?.();
       const decoded = row === undefined ? undefined : tryDecode(row, owner);
       if (row === undefined || decoded === undefined) continue;
-      rows.push({ row, decoded, ...(offset === undefined ? {} : { offset }) });
+      rows.push({ row, ...decoded, ...(offset === undefined ? {} : { offset }) });
     }
     return rows;
   }

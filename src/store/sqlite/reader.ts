@@ -11,6 +11,7 @@ import type {
 import { ClosedError, CorruptError, toStorageError } from "../errors.ts";
 import { PlainAccess, type ReadAccess } from "./access.ts";
 import { formatRevision, headerChecksum, MAX_EVENTS, sessionKey } from "./keys.ts";
+import { QuotedRows } from "./quoted-rows.ts";
 import {
   decodeRow,
   describeSession,
@@ -80,7 +81,8 @@ export class SqliteReader implements Disposable {
     const last = rows.at(-1);
     // What is asked for goes beyond what can be read.
     if (last === undefined || last.seq + last.count - seq < limit) this.#assertWhole(id);
-    return rows.map((row) => decodeRow(row, id, this.#path));
+    const quoted = this.#quoted(id, session.number);
+    return rows.map((row) => quoted.take(decodeRow(row, id, this.#path)));
   }
 
   list(request: PageRequest): Page<StoredSummary> {
@@ -139,12 +141,13 @@ export class SqliteReader implements Disposable {
   }
 
   async *#pages(id: string, session: number): AsyncGenerator<readonly DecodedRecord[]> {
+    const quoted = this.#quoted(id, session);
     let from = 0;
     for (;;) {
       const { rows, isEnd, fault } = this.#page(session, from);
       const page: DecodedRecord[] = [];
       try {
-        for (const row of rows) page.push(decodeRow(row, id, this.#path));
+        for (const row of rows) page.push(quoted.take(decodeRow(row, id, this.#path)));
         if (fault !== undefined) throw fault.error;
       } catch (error) {
         // What precedes the damage is good.
@@ -180,6 +183,15 @@ export class SqliteReader implements Disposable {
     });
   }
 
+  /** What rows quote is read by itself where it lies before those that are read, or far back. */
+  #quoted(id: string, session: number): QuotedRows {
+    return new QuotedRows({ path: this.#path, sessionId: id }, (first, last) =>
+      this.#rows(session, first, last - first + 1)
+        .filter(({ seq }) => seq <= last)
+        .map((row) => decodeRow(row, id, this.#path).decoded.record),
+    );
+  }
+
   #rows(session: number, from: number, limit: number): RecordRow[] {
     const rows = this.#read((database) => database.query(selectPage).all({ session, from, limit }));
     if (rows.every(isRecordRow)) return rows;
@@ -213,7 +225,7 @@ export class SqliteReader implements Disposable {
 
   #otherShape(): CorruptError {
     return new CorruptError("A row has another shape", {
-      expected: "the columns of schema version 1",
+      expected: "the columns of the table",
       found: "other types",
       place: { path: this.#path },
     });

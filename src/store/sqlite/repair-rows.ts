@@ -9,13 +9,14 @@ import { QuarantineWriter, type SqlValue } from "../quarantine.ts";
 import { recordChecksum } from "./keys.ts";
 import { draftOf, keepQuarantine, privateAs } from "./repair-files.ts";
 import type { RepairedHeader } from "./repaired-header.ts";
-import { splitSources } from "./sources.ts";
+import { splitText } from "./row-text.ts";
 import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
 import deleteRecordsFrom from "./sql/delete-records-from.sql" with { type: "text" };
 import insertRecord from "./sql/insert-record.sql" with { type: "text" };
 import selectStoredRows from "./sql/select-stored-rows.sql" with { type: "text" };
 import selectStoredSession from "./sql/select-stored-session.sql" with { type: "text" };
 import updateSession from "./sql/update-session.sql" with { type: "text" };
+import { WholeRows } from "./whole-rows.ts";
 import { configure } from "./writer.ts";
 
 /** Rows of one session that are set aside, and what takes their place. */
@@ -80,7 +81,8 @@ function setAside(database: Database, path: string, repair: RowRepair, system: F
     system.adopt(draft, privateAs(path));
     for (const { session, from, header } of changes) {
       if (header !== undefined) putRows(writer, database.prepare(selectStoredSession), { number: session });
-      putRows(writer, database.prepare(selectStoredRows), { session, from });
+      const whole = new WholeRows(database, path, session);
+      putRows(writer, database.prepare(selectStoredRows), { session, from }, (row) => whole.take(row));
     }
     writer.finish();
     keepQuarantine(quarantine, system);
@@ -91,11 +93,17 @@ function setAside(database: Database, path: string, repair: RowRepair, system: F
 }
 
 type Query = ReturnType<Database["prepare"]>;
+type StoredRow = Readonly<Record<string, SqlValue>>;
 
-function putRows(writer: QuarantineWriter, query: Query, parameters: Record<string, number>): void {
+function putRows(
+  writer: QuarantineWriter,
+  query: Query,
+  parameters: Record<string, number>,
+  change = (row: StoredRow) => row,
+): void {
   try {
     for (const row of query.safeIntegers(true).iterate(parameters)) {
-      const { rowid, ...values } = row as Readonly<Record<string, SqlValue>>;
+      const { rowid, ...values } = change(row as StoredRow);
       if (typeof rowid !== "bigint") throw new StorageFailedError("A row has no number");
       writer.row(rowid, values);
     }
@@ -107,7 +115,7 @@ function putRows(writer: QuarantineWriter, query: Query, parameters: Record<stri
 function apply(database: Database, { session, from, closers, header }: RowChange): void {
   database.query(deleteRecordsFrom).run({ session, from });
   for (const { seq, count, type, time, text } of closers) {
-    const split = splitSources(text);
+    const split = splitText(text);
     const checksum = recordChecksum(split);
     database.query(insertRecord).run({ session, seq, count, type, time, ...split, checksum });
   }

@@ -1,10 +1,10 @@
-import type { DecodedRecord } from "../../session/records.ts";
 import { CorruptError } from "../errors.ts";
 import { type Finding, findingOf } from "../finding.ts";
 import type { ReadAccess } from "./access.ts";
 import { MAX_EVENTS, recordChecksum } from "./keys.ts";
+import { QuotedRows } from "./quoted-rows.ts";
 import { readingFinding } from "./reading-finding.ts";
-import { decodeRow, isRecordRow, type RecordRow } from "./rows.ts";
+import { type DecodedRow, decodeRow, isRecordRow, type RecordRow } from "./rows.ts";
 import selectNextSeq from "./sql/select-next-seq.sql" with { type: "text" };
 import selectPage from "./sql/select-page.sql" with { type: "text" };
 import { type WalkedTable, walkTable } from "./table-walk.ts";
@@ -16,9 +16,8 @@ const PAGE_LENGTH = 1024 * 1024;
 export const NUMBERS_END = 2 ** 31 - 1;
 
 /** A row that is sound in itself. */
-export interface SoundRow {
+export interface SoundRow extends DecodedRow {
   readonly row: RecordRow;
-  readonly decoded: DecodedRecord;
 }
 
 /** A stretch of a session's rows, in the order of the table. */
@@ -40,7 +39,7 @@ export function rowPlace({ path, id, number }: Owner, seq: number) {
   return { path, sessionId: id, ...(Number.isSafeInteger(row) && row >= 0 ? { row } : {}), seq };
 }
 
-/** The rows of one session that the table leads to, past what is damaged. Throws at no damage. */
+/** The rows of one session that the table leads to, past what is damaged. Throws at no damage. See {@link wholeRows}. */
 export function* walkRows(access: ReadAccess, owner: Owner): Generator<Walked> {
   const { number } = owner;
   if (!Number.isSafeInteger(number) || Math.abs(number) >= NUMBERS_END) return;
@@ -54,6 +53,42 @@ export function* walkRows(access: ReadAccess, owner: Owner): Generator<Walked> {
         next === from + 1 ? "A row cannot be read" : `Rows cannot be read from seq ${from}${until}`;
       yield { kind: "damage", finding: readingFinding(error, what, rowPlace(owner, from)) };
     }
+  }
+}
+
+/**
+ * The same rows, each with its whole text. A row that quotes deltas which are not among them is damage too. What was read
+ * in several ways is put in order first: the deltas may lie elsewhere than the row.
+ */
+export function* wholeRows(walk: Iterable<Walked>, owner: Owner): Generator<Walked> {
+  const quoted = new QuotedRows({ path: owner.path, sessionId: owner.id });
+  for (const walked of walk) {
+    if (walked.kind === "damage") {
+      yield walked;
+      continue;
+    }
+    let rows: SoundRow[] = [];
+    for (const sound of walked.rows) {
+      const whole = tryWhole(quoted, sound, owner);
+      if ("decoded" in whole) {
+        rows.push(whole);
+        continue;
+      }
+      if (rows.length > 0) yield { kind: "rows", rows };
+      rows = [];
+      yield { kind: "damage", finding: whole, row: sound.row };
+    }
+    if (rows.length > 0) yield { kind: "rows", rows };
+  }
+}
+
+function tryWhole(quoted: QuotedRows, sound: SoundRow, owner: Owner): SoundRow | Finding {
+  try {
+    const decoded = quoted.take(sound);
+    return decoded === sound.decoded ? sound : { ...sound, decoded };
+  } catch (error) {
+    if (!(error instanceof CorruptError)) throw error;
+    return findingOf("reference", error, rowPlace(owner, sound.row.seq));
   }
 }
 
@@ -119,7 +154,7 @@ function judgeRow(row: unknown, owner: Owner, least: number): SoundRow | Finding
     return { code: "damaged", message: "A row is out of order", place, expected, found };
   }
   try {
-    return { row, decoded: decodeRow(row, owner.id, owner.path) };
+    return { row, ...decodeRow(row, owner.id, owner.path) };
   } catch (error) {
     if (!(error instanceof CorruptError)) throw error;
     const isIntact = recordChecksum(row) === row.checksum;

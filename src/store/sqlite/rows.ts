@@ -4,7 +4,8 @@ import { clip } from "../../session/text.ts";
 import type { StoredSummary } from "../backend.ts";
 import { CorruptError } from "../errors.ts";
 import { headerChecksum, recordChecksum, sessionIdOf } from "./keys.ts";
-import { expandRanges, joinSources, parseRanges, type Ranges } from "./sources.ts";
+import { parseSources, type Sources, SplitRecord } from "./row-text.ts";
+import { expandRanges } from "./sources.ts";
 
 /** A row of `records`, its columns in the order of the table. */
 export interface RecordRow {
@@ -79,8 +80,19 @@ function tryId(key: string): string | undefined {
   }
 }
 
-/** Checks a row against its checksum and its body against the columns. @throws CorruptError with the row's place. */
-export function decodeRow(row: RecordRow, sessionId: string, path: string): DecodedRecord {
+/** A row that is sound in itself. */
+export interface DecodedRow {
+  /** The record of a row with quotes has the text of the body, until {@link QuotedRows} has found what they stand for. */
+  readonly decoded: DecodedRecord;
+  readonly sources?: Sources;
+}
+
+/**
+ * Checks a row against its checksum and its body against the columns. In the event, strings that are quoted are empty:
+ * nobody looks for the text of an answer there, but in the record.
+ * @throws CorruptError with the row's place
+ */
+export function decodeRow(row: RecordRow, sessionId: string, path: string): DecodedRow {
   const { seq, body, sources, checksum } = row;
   const place = { path, sessionId, seq };
   const actual = recordChecksum(row);
@@ -96,7 +108,7 @@ export function decodeRow(row: RecordRow, sessionId: string, path: string): Deco
   const sameSpan = record.seq === seq && record.count === row.count;
   if (!sameSpan || record.type !== row.type || record.time !== row.time)
     throw columnFault(row, record, place);
-  return sources === null ? decoded : withSources(decoded, sources, place);
+  return sources === null ? { decoded } : withSources(decoded, body, sources, place);
 }
 
 function columnFault(row: RecordRow, record: SessionRecord, place: Place): CorruptError {
@@ -109,43 +121,27 @@ function columnFault(row: RecordRow, record: SessionRecord, place: Place): Corru
   });
 }
 
-/** The record with its sources. The event gets them only where the surface looks at them: in a replacement. */
-function withSources(decoded: DecodedRecord, sources: string, place: Place): DecodedRecord {
+/** The record with its sources. The event gets those it cites only where the surface looks at them: in a replacement. */
+function withSources(decoded: DecodedRecord, body: string, text: string, place: Place): DecodedRow {
   const { record, event } = decoded;
-  // Only a message has sources, and it has them in one place.
+  const sources = event === undefined ? undefined : parseSources(text, body, event.seq);
+  // Only a message cites, and it does so in one place.
   const isSplit = event?.surfaceOp !== undefined && event.sourceEventSeqs === undefined;
-  const ranges = isSplit ? parseRanges(sources, event.seq) : undefined;
-  if (event === undefined || ranges === undefined) {
+  if (event === undefined || sources === undefined || (sources.cited !== undefined && !isSplit)) {
     throw new CorruptError("The sources of a row are malformed", {
-      expected: "ascending ranges of earlier seqs, on a message",
-      found: clip(sources, 60),
+      expected: "ascending ranges of earlier seqs, on a message, or quotes that fit the body",
+      found: clip(text, 60),
       place,
     });
   }
-  const whole = new SplitRecord(record, ranges);
-  if (event.surfaceOp === "append") return { ...decoded, record: whole };
-  return { ...decoded, record: whole, event: { ...event, sourceEventSeqs: expandRanges(ranges) } };
-}
-
-/** A record whose text is put together when it is asked for: few of a long session's ever are. */
-class SplitRecord implements SessionRecord {
-  readonly seq: number;
-  readonly count: number;
-  readonly type: string;
-  readonly time: number;
-  readonly #body: string;
-  readonly #ranges: Ranges;
-
-  constructor({ seq, count, type, time, text }: SessionRecord, ranges: Ranges) {
-    this.seq = seq;
-    this.count = count;
-    this.type = type;
-    this.time = time;
-    this.#body = text;
-    this.#ranges = ranges;
-  }
-
-  get text(): string {
-    return joinSources(this.#body, this.#ranges);
-  }
+  const { cited } = sources;
+  const isShown = cited !== undefined && event.surfaceOp !== "append";
+  return {
+    decoded: {
+      ...decoded,
+      record: sources.quoted === undefined ? new SplitRecord(record, sources) : record,
+      ...(isShown ? { event: { ...event, sourceEventSeqs: expandRanges(cited) } } : {}),
+    },
+    sources,
+  };
 }

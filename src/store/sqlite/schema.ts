@@ -4,16 +4,23 @@ import { CorruptError } from "../errors.ts";
 import countObjectsSql from "./sql/count-objects.sql" with { type: "text" };
 import createRecords from "./sql/create-records.sql" with { type: "text" };
 import createSessionEvents from "./sql/create-session-events.sql" with { type: "text" };
+import createSessionEvents1 from "./sql/create-session-events-1.sql" with { type: "text" };
 import createSessions from "./sql/create-sessions.sql" with { type: "text" };
+import getUserVersion from "./sql/get-user-version.sql" with { type: "text" };
 import selectSchema from "./sql/select-schema.sql" with { type: "text" };
 import setApplicationId from "./sql/set-application-id.sql" with { type: "text" };
 import setUserVersion from "./sql/set-user-version.sql" with { type: "text" };
 
-const OBJECTS = [
+const TABLES = [
   { type: "table", name: "records", sql: createRecords.trim() },
-  { type: "view", name: "session_events", sql: createSessionEvents.trim() },
   { type: "table", name: "sessions", sql: createSessions.trim() },
 ] as const;
+
+/** What a store of each version consists of. */
+function objectsOf(version: number) {
+  const sql = version === 1 ? createSessionEvents1 : createSessionEvents;
+  return [...TABLES, { type: "view", name: "session_events", sql: sql.trim() }] as const;
+}
 
 const schemaRows = z.array(z.object({ type: z.string(), name: z.string(), sql: z.string().nullable() }));
 
@@ -37,12 +44,13 @@ export function countObjects(database: Database): number {
 
 /** @throws CorruptError when a table or view is missing or of another shape. Indexes that people added are fine. */
 export function assertSchema(database: Database, path: string): void {
+  const version = z.object({ user_version: z.number() }).parse(database.query(getUserVersion).get());
   const rows = schemaRows.parse(database.query(selectSchema).all());
-  for (const { type, name, sql } of OBJECTS) {
+  for (const { type, name, sql } of objectsOf(version.user_version)) {
     const row = rows.find((candidate) => candidate.name === name);
     if (row?.type === type && row.sql?.trim() === sql) continue;
     throw new CorruptError(`The ${type} ${name} has another shape`, {
-      expected: "the definition of schema version 1",
+      expected: `the definition of schema version ${version.user_version}`,
       found: row === undefined ? "none" : (row.sql ?? row.type).replace(/\s+/g, " ").slice(0, 80),
       place: { path },
     });

@@ -3,7 +3,7 @@ import { type ExaminedHeader, examineHeader } from "./examined-header.ts";
 import { admitStore, QuietAccess } from "./quiet-access.ts";
 import type { RowChange } from "./repair-rows.ts";
 import { headerFault, type RepairedHeader, repairHeader } from "./repaired-header.ts";
-import { walkRows } from "./row-walk.ts";
+import { walkRows, wholeRows } from "./row-walk.ts";
 import { isTailRow } from "./rows.ts";
 import { findCut } from "./session-cut.ts";
 import selectSession from "./sql/select-session.sql" with { type: "text" };
@@ -26,7 +26,7 @@ export async function changeOf(
   const stored = examineHeader(number, row, path);
   const last = lastSeq(access, number);
   const owner = { path, id: stored.id, number };
-  const cut = await findCut(owner, walkRows(access, owner), {
+  const cut = await findCut(owner, wholeRows(walkRows(access, owner), owner), {
     onProgress: (seq) => onProgress(Math.min(1, seq / last)),
   });
   const header = headerFor(access, stored, cut.firstTime);

@@ -13,57 +13,40 @@ const FEWEST = 4;
 /** Inclusive ranges, ascending. */
 export type Ranges = ReadonlyArray<readonly [number, number]>;
 
-/** A record's text as its row keeps it. */
-export interface SplitText {
-  readonly body: string;
-  /** JSON array of inclusive, ascending ranges, such as `[[3,90],[95,95]]`; null when the body is the whole text. */
-  readonly sources: string | null;
-}
-
 /** Takes the cited seqs out of a text, where that can be undone to the byte. */
-export function splitSources(text: string): SplitText {
-  const whole = { body: text, sources: null };
+export function cutCited(text: string): { readonly body: string; readonly cited: Ranges } | undefined {
   const start = text.lastIndexOf(SOURCES);
-  if (start < 0) return whole;
+  if (start < 0) return undefined;
   const end = text.indexOf("]", start);
-  if (!ENVELOPE_END.test(text.slice(end + 1))) return whole;
-  const ranges = toRanges(
+  if (!ENVELOPE_END.test(text.slice(end + 1))) return undefined;
+  const cited = toRanges(
     text
       .slice(start + SOURCES.length, end)
       .split(",")
       .map(Number),
   );
-  if (ranges === undefined) return whole;
-  const split = { body: text.slice(0, start) + text.slice(end + 1), sources: JSON.stringify(ranges) };
-  return joinSources(split.body, ranges) === text ? split : whole;
+  return cited === undefined ? undefined : { body: text.slice(0, start) + text.slice(end + 1), cited };
 }
 
-/** The text that {@link splitSources} was given. */
-export function joinSources(body: string, ranges: Ranges): string {
+/** The text that {@link cutCited} was given. */
+export function putCited(body: string, cited: Ranges): string {
   const at = body.lastIndexOf(SURFACE_OP);
-  return `${body.slice(0, at)}${SOURCES}${expandRanges(ranges).join(",")}]${body.slice(at)}`;
+  return `${body.slice(0, at)}${SOURCES}${expandRanges(cited).join(",")}]${body.slice(at)}`;
 }
 
-/** The column `sources`, if it holds ascending ranges of seqs before `end`. */
-export function parseRanges(sources: string, end: number): Ranges | undefined {
-  const ranges = parseJson(sources);
-  if (!Array.isArray(ranges)) return undefined;
+/** A value that holds ascending ranges of seqs before `end`. */
+export function asRanges(value: unknown, end: number): Ranges | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const ranges: Array<readonly [number, number]> = [];
   let previous = -1;
-  for (const range of ranges) {
+  for (const range of value) {
     const [first, last] = Array.isArray(range) && range.length === 2 ? range : [];
     if (!Number.isSafeInteger(first) || !Number.isSafeInteger(last)) return undefined;
     if (first <= previous || last < first || last >= end) return undefined;
+    ranges.push([first, last]);
     previous = last;
   }
   return ranges;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** All seqs of the ranges. */

@@ -12,7 +12,7 @@ import {
 } from "../errors.ts";
 import type { BackendWriter } from "../writer.ts";
 import { formatRevision, headerChecksum, MAX_EVENTS, recordChecksum, sessionKey } from "./keys.ts";
-import { splitSources } from "./sources.ts";
+import { migrate } from "./migrate.ts";
 import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
 import deleteRecords from "./sql/delete-records.sql" with { type: "text" };
 import deleteSession from "./sql/delete-session.sql" with { type: "text" };
@@ -28,6 +28,7 @@ import setCheckpointFullfsync from "./sql/set-checkpoint-fullfsync.sql" with { t
 import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
 import setJournalSizeLimit from "./sql/set-journal-size-limit.sql" with { type: "text" };
 import setSynchronous from "./sql/set-synchronous.sql" with { type: "text" };
+import { StreamedBlocks } from "./streamed-blocks.ts";
 import { tidyWal } from "./wal.ts";
 
 const SYNCHRONOUS_FULL = 2;
@@ -67,6 +68,8 @@ export class SqliteWriter implements BackendWriter {
   readonly #statements: readonly Statement[];
   /** Ends of sessions, by id; good as long as no other connection has written (`PRAGMA data_version`). */
   readonly #tails = new Map<string, Tail>();
+  /** What rows may quote; good as long as the same. */
+  readonly #streamed = new StreamedBlocks();
   #seenVersion = -1;
 
   /** Opens an existing Holdfast database. The caller holds the writer lock and has checked the file's identity. */
@@ -76,6 +79,7 @@ export class SqliteWriter implements BackendWriter {
       this.#database = new Database(path, { readwrite: true, create: false, strict: true });
       assertWritable(this.#database);
       configure(this.#database);
+      migrate(this.#database);
       const statements: Statement[] = [];
       const prepare = <Row>(sql: string) => {
         // The tables are STRICT and their definitions were checked, so the columns have the types that they say.
@@ -126,6 +130,7 @@ export class SqliteWriter implements BackendWriter {
       const row = this.#selectSession.get({ key: sessionKey(id) });
       if (row === null) return false;
       this.#tails.delete(id);
+      this.#streamed.forget(row.number);
       this.#deleteRecords.run({ session: row.number });
       this.#deleteSession.run({ session: row.number });
       return true;
@@ -173,7 +178,7 @@ export class SqliteWriter implements BackendWriter {
       });
     } catch (error) {
       // Rolled back: what was remembered meanwhile did not happen.
-      this.#tails.clear();
+      this.#forget();
       throw toStorageError(error, what, { path: this.#path });
     }
     if (result === undefined) throw new StorageFailedError(what, { place: { path: this.#path } });
@@ -183,9 +188,14 @@ export class SqliteWriter implements BackendWriter {
   /** Somebody with a shell may write into the database too; then the ends of all sessions are read again. */
   #forgetIfStale(): void {
     const version = this.#dataVersion.get()?.data_version ?? -1;
-    if (version === this.#seenVersion && this.#tails.size < MAX_TAILS) return;
-    this.#tails.clear();
+    if (version !== this.#seenVersion) this.#forget();
+    else if (this.#tails.size >= MAX_TAILS) this.#tails.clear();
     this.#seenVersion = version;
+  }
+
+  #forget(): void {
+    this.#tails.clear();
+    this.#streamed.forgetAll();
   }
 
   /** Where the batch goes, or why it does not fit. A new session gets its row here. */
@@ -220,8 +230,8 @@ export class SqliteWriter implements BackendWriter {
     let next = nextSeq;
     let last = 0;
     for (const record of records) {
-      const { seq, count, type, time, text } = record;
-      const split = splitSources(text);
+      const { seq, count, type, time } = record;
+      const split = this.#streamed.split(number, record);
       last = recordChecksum(split);
       const row = { session: number, seq, count, type, time, ...split, checksum: last };
       // A trigger that somebody added can drop a row without an error.

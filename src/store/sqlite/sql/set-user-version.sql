@@ -1,1 +1,1 @@
-PRAGMA user_version = 1
+PRAGMA user_version = 2

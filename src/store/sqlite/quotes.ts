@@ -1,0 +1,116 @@
+/*
+ * The text of a streamed block comes again in its `block-end`, in the assistant message, and, of a tool call, in the
+ * `tool/call`. What is long is taken out of these texts, and it is kept beside the body which deltas it stands in.
+ */
+
+/** Inclusive ranges of the seqs of a block's deltas, whole records each, ascending. */
+type DeltaRanges = ReadonlyArray<readonly [number, number]>;
+
+/** A string whose content stands in deltas. */
+export interface Quote {
+  /** Where it belongs: position in the body, in UTF-16 units, between the two quotes that stand there. */
+  readonly at: number;
+  readonly deltas: DeltaRanges;
+}
+
+/** A block as it was streamed. */
+export interface StreamedText {
+  readonly deltas: DeltaRanges;
+  /** Its text as it stands between the quotes of a JSON text. */
+  readonly inQuotes: string;
+}
+
+/** Keys whose strings are looked at. In a JSON text, none of these stands within a string. */
+const KEYS = ['"text":"', '"arguments":"'] as const;
+/** An ordinary pair of surrogates is one character to SQLite. */
+const PAIRS = /[\ud800-\udbff][\udc00-\udfff]/g;
+
+interface Cut {
+  readonly start: number;
+  readonly block: StreamedText;
+}
+
+/** A text without what stands in deltas too, and where that belongs; nothing where nothing does. */
+export function cutQuoted(
+  text: string,
+  blocks: Iterable<StreamedText>,
+):
+  | { readonly body: string; readonly quoted: readonly Quote[]; readonly parts: readonly string[] }
+  | undefined {
+  const cuts: Cut[] = [];
+  for (const block of blocks) {
+    const start = findFree(text, block.inQuotes, cuts);
+    if (start !== undefined) cuts.push({ start, block });
+  }
+  if (cuts.length === 0) return undefined;
+  cuts.sort((a, b) => a.start - b.start);
+  let body = "";
+  let from = 0;
+  const quoted = cuts.map(({ start, block }) => {
+    body += text.slice(from, start);
+    from = start + block.inQuotes.length;
+    return { at: body.length, deltas: block.deltas };
+  });
+  return { body: body + text.slice(from), quoted, parts: cuts.map(({ block }) => block.inQuotes) };
+}
+
+/** Where a whole string with this content begins that was not taken yet: two blocks may say the same. */
+function findFree(text: string, inQuotes: string, cuts: readonly Cut[]): number | undefined {
+  for (const key of KEYS) {
+    const wanted = `${key}${inQuotes}"`;
+    for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1)) {
+      const start = at + key.length;
+      if (cuts.every((cut) => cut.start !== start)) return start;
+    }
+  }
+  return undefined;
+}
+
+/** The text that {@link cutQuoted} was given. */
+export function putQuoted(body: string, quoted: readonly Quote[], parts: readonly string[]): string {
+  let text = "";
+  let from = 0;
+  for (const [k, { at }] of quoted.entries()) {
+    text += body.slice(from, at) + (parts[k] ?? "");
+    from = at;
+  }
+  return text + body.slice(from);
+}
+
+/** As the column keeps it: `[[offset, first, last], …]`, with offsets in characters, as SQLite counts them. */
+export function formatQuotes(body: string, quoted: readonly Quote[]): number[][] {
+  return quoted.flatMap(({ at, deltas }) => {
+    const offset = at - (body.slice(0, at).match(PAIRS)?.length ?? 0);
+    return deltas.map(([first, last]) => [offset, first, last]);
+  });
+}
+
+/** Reads what {@link formatQuotes} makes, of seqs before `end`; nothing where it does not fit the body. */
+export function parseQuotes(value: unknown, body: string, end: number): readonly Quote[] | undefined {
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  const unitOf = unitsIn(body);
+  const quoted: Array<{ at: number; deltas: Array<readonly [number, number]> }> = [];
+  let [previous, next] = [0, 0];
+  for (const triple of value) {
+    const [offset, first, last] = Array.isArray(triple) && triple.length === 3 ? triple : [];
+    if (![offset, first, last].every(Number.isSafeInteger)) return undefined;
+    if (offset !== previous) next = 0;
+    if (offset < previous || first < next || last < first || last >= end) return undefined;
+    const at = unitOf(offset);
+    if (body[at - 1] !== '"' || body[at] !== '"') return undefined;
+    if (offset === previous) quoted.at(-1)?.deltas.push([first, last]);
+    else quoted.push({ at, deltas: [[first, last]] });
+    [previous, next] = [offset, last + 1];
+  }
+  return quoted;
+}
+
+/** From characters to UTF-16 units, for ascending offsets. */
+function unitsIn(body: string): (offset: number) => number {
+  const pairs = [...body.matchAll(PAIRS)].map(({ index }) => index);
+  let passed = 0;
+  return (offset) => {
+    while ((pairs[passed] ?? Number.POSITIVE_INFINITY) < offset + passed) passed += 1;
+    return offset + passed;
+  };
+}

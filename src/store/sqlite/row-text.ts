@@ -1,0 +1,113 @@
+import type { SessionRecord } from "../../session/records.ts";
+import { deltaText, inQuotes } from "./delta-text.ts";
+import { cutQuoted, formatQuotes, parseQuotes, putQuoted, type Quote, type StreamedText } from "./quotes.ts";
+import { asRanges, cutCited, putCited, type Ranges } from "./sources.ts";
+
+/*
+ * How a record's text becomes the columns `body` and `sources` of its row, and back. `sources` says what was taken out
+ * of the text: null where nothing was, `[[3,90],…]` for the seqs that a message cites, or
+ * `{"cited":[[3,90],…],"quoted":[[offset,first,last],…]}`, where either may be absent.
+ */
+
+/** A record's text as its row keeps it. */
+export interface RowText {
+  readonly body: string;
+  readonly sources: string | null;
+}
+
+/** What was taken out of a text. */
+export interface Sources {
+  readonly cited?: Ranges;
+  readonly quoted?: readonly Quote[];
+}
+
+/** @param blocks what was streamed before, and may stand in the text again */
+export function splitText(text: string, blocks: Iterable<StreamedText> = []): RowText {
+  const cut = cutQuoted(text, blocks);
+  const split = cutCited(cut?.body ?? text);
+  const cited = split?.cited;
+  if (cut !== undefined) {
+    const { quoted, parts } = cut;
+    const body = split?.body ?? cut.body;
+    const sources = JSON.stringify({ cited, quoted: formatQuotes(body, quoted) });
+    // A text that would not come out again as it is stays whole.
+    if (joinText(body, { ...(cited === undefined ? {} : { cited }), quoted }, parts) === text)
+      return { body, sources };
+  } else if (split !== undefined && cited !== undefined && putCited(split.body, cited) === text)
+    return { body: split.body, sources: JSON.stringify(cited) };
+  return { body: text, sources: null };
+}
+
+/** Reads the column `sources` of the row that begins at `seq`; nothing where it does not fit the body. */
+export function parseSources(sources: string, body: string, seq: number): Sources | undefined {
+  const value = tryParse(sources);
+  if (Array.isArray(value)) {
+    const cited = asRanges(value, seq);
+    return cited === undefined ? undefined : { cited };
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  const { cited: ranges, quoted: triples, ...others }: Readonly<Record<string, unknown>> = { ...value };
+  const cited = ranges === undefined ? undefined : asRanges(ranges, seq);
+  const quoted = parseQuotes(triples, body, seq);
+  if (quoted === undefined || Object.keys(others).length > 0) return undefined;
+  if (cited === undefined) return ranges === undefined ? { quoted } : undefined;
+  return { cited, quoted };
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The text again. @param parts the contents of the quoted strings */
+function joinText(body: string, { cited, quoted = [] }: Sources, parts: readonly string[]): string {
+  // What is cited stands behind all that is quoted.
+  return putQuoted(cited === undefined ? body : putCited(body, cited), quoted, parts);
+}
+
+/** A record whose text is put together when it is asked for: few of a long session's ever are. */
+export class SplitRecord implements SessionRecord {
+  readonly seq: number;
+  readonly count: number;
+  readonly type: string;
+  readonly time: number;
+  readonly #body: string;
+  readonly #sources: Sources;
+  readonly #deltas: ReadonlyArray<readonly SessionRecord[]>;
+
+  /** @param deltas for each quote, the records that it names */
+  constructor(
+    { seq, count, type, time, text }: SessionRecord,
+    sources: Sources,
+    deltas: ReadonlyArray<readonly SessionRecord[]> = [],
+  ) {
+    this.seq = seq;
+    this.count = count;
+    this.type = type;
+    this.time = time;
+    this.#body = text;
+    this.#sources = sources;
+    this.#deltas = deltas;
+  }
+
+  get text(): string {
+    return joinText(this.#body, this.#sources, this.#deltas.map(streamed));
+  }
+}
+
+/** Whoever reads the end of a block reads the message with the same text next. */
+let latest: { readonly deltas: readonly SessionRecord[]; readonly text: string } | undefined;
+
+function streamed(deltas: readonly SessionRecord[]): string {
+  if (latest !== undefined && isSameList(latest.deltas, deltas)) return latest.text;
+  const text = inQuotes(deltas.map(deltaText).join(""));
+  latest = { deltas, text };
+  return text;
+}
+
+function isSameList(left: readonly SessionRecord[], right: readonly SessionRecord[]): boolean {
+  return left.length === right.length && left.every((record, k) => record === right[k]);
+}

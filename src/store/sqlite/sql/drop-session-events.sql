@@ -1,0 +1,1 @@
+DROP VIEW session_events
