@@ -92,9 +92,9 @@ test.skipIf(process.platform === "win32")(
     await scenario.stop("SIGTERM");
     using database = new Database(join(scenario.folder, "data/agent.db"), { readonly: true });
     const identity = "SELECT * FROM pragma_application_id, pragma_user_version";
-    expect(database.query(identity).values()).toEqual([[1215261796, 1]]);
+    expect(database.query(identity).values()).toEqual([[1215261796, 2]]);
     expect(format.prose).toContain(
-      "`application_id` is 1215261796 (`Hold` in ASCII, 0x486f6c64). `user_version` is 1.",
+      "`application_id` is 1215261796 (`Hold` in ASCII, 0x486f6c64). `user_version` is 2.",
     );
 
     const rows = z

@@ -4,12 +4,19 @@ import { isRunType } from "../../session/runs.ts";
 import { CorruptError } from "../errors.ts";
 import { blockOf } from "./delta-text.ts";
 import type { Quote } from "./quotes.ts";
-import { SplitRecord } from "./row-text.ts";
+import { SplitRecord, streamed } from "./row-text.ts";
 import type { DecodedRow } from "./rows.ts";
 import { isStepBorder, MAX_REACH } from "./streamed-blocks.ts";
 
 /** Reads the records of a session from the one that begins at seq `first` to seq `last`, as far as there are any. */
 type LoadRecords = (first: number, last: number) => readonly SessionRecord[];
+
+export interface QuotedRowsOptions {
+  /** For rows that were not given here. */
+  readonly load?: LoadRecords;
+  /** Whether what deltas say is compared with what was quoted: rows of several branches may lie in a damaged database. */
+  readonly isCompared?: boolean;
+}
 
 /**
  * Finds what rows quote, as they are read in order. Keeps the deltas of the Step that is read, or the last of them: a
@@ -18,16 +25,15 @@ type LoadRecords = (first: number, last: number) => readonly SessionRecord[];
 export class QuotedRows {
   readonly #place: Place;
   readonly #load: LoadRecords | undefined;
+  readonly #isCompared: boolean;
   #deltas: SessionRecord[] = [];
   #length = 0;
 
-  /**
-   * @param place of the session
-   * @param load for rows that were not given here
-   */
-  constructor(place: Place, load?: LoadRecords) {
+  /** @param place of the session */
+  constructor(place: Place, { load, isCompared = false }: QuotedRowsOptions = {}) {
     this.#place = place;
     this.#load = load;
+    this.#isCompared = isCompared;
   }
 
   /** The record of the row that comes next. @throws CorruptError where deltas that it quotes are not there */
@@ -64,7 +70,7 @@ export class QuotedRows {
     this.#length = 0;
   }
 
-  #find({ deltas }: Quote, { seq, type }: SessionRecord): readonly SessionRecord[] {
+  #find({ deltas, checksum }: Quote, { seq, type }: SessionRecord): readonly SessionRecord[] {
     const found: SessionRecord[] = [];
     let block: string | undefined;
     for (const [first, last] of deltas) {
@@ -81,7 +87,13 @@ export class QuotedRows {
       }
       found.push(...records);
     }
-    return found;
+    const actual = this.#isCompared ? Bun.hash.crc32(streamed(found)) : checksum;
+    if (actual === checksum) return found;
+    throw new CorruptError("A row quotes deltas that say something else", {
+      expected: `checksum ${checksum}`,
+      found: `checksum ${actual} from seq ${found[0]?.seq} on`,
+      place: { ...this.#place, seq, eventType: type },
+    });
   }
 
   #between(first: number, last: number): readonly SessionRecord[] {

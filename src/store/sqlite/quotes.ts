@@ -10,14 +10,17 @@ type DeltaRanges = ReadonlyArray<readonly [number, number]>;
 export interface Quote {
   /** Where it belongs: position in the body, in UTF-16 units, between the two quotes that stand there. */
   readonly at: number;
+  /** CRC-32 of the content as it stands between the quotes of a JSON text, in UTF-8. */
+  readonly checksum: number;
   readonly deltas: DeltaRanges;
 }
 
 /** A block as it was streamed. */
 export interface StreamedText {
   readonly deltas: DeltaRanges;
-  /** Its text as it stands between the quotes of a JSON text. */
+  /** Its text as it stands between the quotes of a JSON text, and the CRC-32 of that. */
   readonly inQuotes: string;
+  readonly checksum: number;
 }
 
 /** Keys whose strings are looked at. In a JSON text, none of these stands within a string. */
@@ -49,7 +52,7 @@ export function cutQuoted(
   const quoted = cuts.map(({ start, block }) => {
     body += text.slice(from, start);
     from = start + block.inQuotes.length;
-    return { at: body.length, deltas: block.deltas };
+    return { at: body.length, checksum: block.checksum, deltas: block.deltas };
   });
   return { body: body + text.slice(from), quoted, parts: cuts.map(({ block }) => block.inQuotes) };
 }
@@ -77,11 +80,11 @@ export function putQuoted(body: string, quoted: readonly Quote[], parts: readonl
   return text + body.slice(from);
 }
 
-/** As the column keeps it: `[[offset, first, last], …]`, with offsets in characters, as SQLite counts them. */
+/** As the column keeps it: `[[offset, checksum, first, last], …]`, with offsets in characters, as SQLite counts them. */
 export function formatQuotes(body: string, quoted: readonly Quote[]): number[][] {
-  return quoted.flatMap(({ at, deltas }) => {
+  return quoted.flatMap(({ at, checksum, deltas }) => {
     const offset = at - (body.slice(0, at).match(PAIRS)?.length ?? 0);
-    return deltas.map(([first, last]) => [offset, first, last]);
+    return deltas.map(([first, last]) => [offset, checksum, first, last]);
   });
 }
 
@@ -89,17 +92,18 @@ export function formatQuotes(body: string, quoted: readonly Quote[]): number[][]
 export function parseQuotes(value: unknown, body: string, end: number): readonly Quote[] | undefined {
   if (!Array.isArray(value) || value.length === 0) return undefined;
   const unitOf = unitsIn(body);
-  const quoted: Array<{ at: number; deltas: Array<readonly [number, number]> }> = [];
+  const quoted: Array<Quote & { readonly deltas: Array<readonly [number, number]> }> = [];
   let [previous, next] = [0, 0];
-  for (const triple of value) {
-    const [offset, first, last] = Array.isArray(triple) && triple.length === 3 ? triple : [];
-    if (![offset, first, last].every(Number.isSafeInteger)) return undefined;
-    if (offset !== previous) next = 0;
-    if (offset < previous || first < next || last < first || last >= end) return undefined;
+  for (const entry of value) {
+    const [offset, checksum, first, last] = Array.isArray(entry) && entry.length === 4 ? entry : [];
+    if (![offset, checksum, first, last].every(Number.isSafeInteger)) return undefined;
+    const isMore = offset === previous;
+    if (offset < previous || first < (isMore ? next : 0) || last < first || last >= end) return undefined;
     const at = unitOf(offset);
     if (body[at - 1] !== '"' || body[at] !== '"') return undefined;
-    if (offset === previous) quoted.at(-1)?.deltas.push([first, last]);
-    else quoted.push({ at, deltas: [[first, last]] });
+    if (!isMore) quoted.push({ at, checksum, deltas: [[first, last]] });
+    else if (quoted.at(-1)?.checksum === checksum) quoted.at(-1)?.deltas.push([first, last]);
+    else return undefined;
     [previous, next] = [offset, last + 1];
   }
   return quoted;

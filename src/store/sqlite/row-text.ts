@@ -6,7 +6,7 @@ import { asRanges, cutCited, putCited, type Ranges } from "./sources.ts";
 /*
  * How a record's text becomes the columns `body` and `sources` of its row, and back. `sources` says what was taken out
  * of the text: null where nothing was, `[[3,90],…]` for the seqs that a message cites, or
- * `{"cited":[[3,90],…],"quoted":[[offset,first,last],…]}`, where either may be absent.
+ * `{"cited":[[3,90],…],"quoted":[[offset,checksum,first,last],…]}`, where either may be absent.
  */
 
 /** A record's text as its row keeps it. */
@@ -101,7 +101,8 @@ export class SplitRecord implements SessionRecord {
 /** Whoever reads the end of a block reads the message with the same text next. */
 let latest: { readonly deltas: readonly SessionRecord[]; readonly text: string } | undefined;
 
-function streamed(deltas: readonly SessionRecord[]): string {
+/** What deltas say, as it stands between the quotes of a JSON text. */
+export function streamed(deltas: readonly SessionRecord[]): string {
   if (latest !== undefined && isSameList(latest.deltas, deltas)) return latest.text;
   const text = inQuotes(deltas.map(deltaText).join(""));
   latest = { deltas, text };

@@ -25,7 +25,7 @@ class StreamedBlock {
   #unread: SessionRecord[] = [];
   #text = "";
   #length = 0;
-  #inQuotes: string | undefined;
+  #read: StreamedText | undefined;
 
   get isLong(): boolean {
     return this.#length >= LEAST_LENGTH;
@@ -44,11 +44,16 @@ class StreamedBlock {
     if (this.#unread.length > 0) {
       this.#text += this.#unread.map(deltaText).join("");
       this.#unread = [];
-      this.#inQuotes = undefined;
+      this.#read = undefined;
     }
-    this.#inQuotes ??= inQuotes(this.#text);
-    return { deltas: this.#deltas, inQuotes: this.#inQuotes };
+    this.#read ??= streamedText(this.#deltas, this.#text);
+    return this.#read;
   }
+}
+
+function streamedText(deltas: StreamedText["deltas"], text: string): StreamedText {
+  const content = inQuotes(text);
+  return { deltas, inQuotes: content, checksum: Bun.hash.crc32(content) };
 }
 
 interface OpenStep {

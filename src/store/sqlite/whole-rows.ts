@@ -15,14 +15,14 @@ export class WholeRows {
 
   constructor(database: Database, path: string, session: number) {
     this.#path = path;
-    this.#quoted = new QuotedRows({ path }, (first, last) =>
+    const load = (first: number, last: number) =>
       database
         .query(selectPage)
         .all({ session, from: first, limit: last - first + 1 })
         .filter(isRecordRow)
         .filter(({ seq }) => seq <= last)
-        .map((row) => decodeRow(row, "", path).decoded.record),
-    );
+        .map((row) => decodeRow(row, "", path).decoded.record);
+    this.#quoted = new QuotedRows({ path }, { load, isCompared: true });
   }
 
   /** The row as it is, or, where it is sound and quotes, with its whole text. */

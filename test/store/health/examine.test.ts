@@ -35,7 +35,7 @@ describe("a database", () => {
         journalMode: "wal",
         pageSize: 4096,
         applicationId: 0x486f6c64,
-        schemaVersion: 1,
+        schemaVersion: 2,
       },
       fileSystem: { folder: place.folder, readOnly: false },
     });
@@ -136,7 +136,7 @@ describe("a database", () => {
   ])("%s is reported, and left as it is", async (_, change, codes) => {
     using place = new Place();
     await place.fill({ s: [title(0)] });
-    place.run("PRAGMA user_version = 1");
+    place.run("PRAGMA user_version = 2");
     Bun.spawnSync(["rm", `${place.path}.lock`]);
     change(place);
     const before = timesBelow(place.folder);

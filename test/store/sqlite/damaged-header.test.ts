@@ -69,7 +69,7 @@ describe("a store is known by its rows, told to be damaged, and brought back who
     ["the schema's format", flip(44), 44],
     ["the encoding of texts", flip(59, 3), 56],
     ["the version", flip(60), 60],
-    ["one bit of the version", flip(63, 1), 60],
+    ["one bit of the version", flip(63, 2), 60],
     ["a byte of the application's id", flip(68), 68],
     ["the application's id and the version", zeros(60, 72), 68],
   ])("%s", async (_, spoil, offset) => {
@@ -157,7 +157,7 @@ describe("what is no store stays refused by a repair, and every byte of it stays
       "a store of a later version",
       async (place) => {
         await place.fill(SESSIONS);
-        place.run("PRAGMA user_version = 2");
+        place.run("PRAGMA user_version = 3");
       },
     ],
     [

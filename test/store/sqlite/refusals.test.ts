@@ -51,7 +51,7 @@ const FOREIGN: ReadonlyArray<readonly [string, (place: Place) => void | Promise<
 ];
 
 const ALTERED: ReadonlyArray<readonly [string, readonly string[], string]> = [
-  ["a newer version", ["PRAGMA user_version = 2"], "unsupported-format"],
+  ["a newer version", ["PRAGMA user_version = 3"], "unsupported-format"],
   ["a much newer version", ["PRAGMA user_version = 99"], "unsupported-format"],
   ["another application's id", ["PRAGMA application_id = 1"], "unsupported-format"],
   ["no records", ["DROP VIEW session_events", "DROP TABLE records"], "corrupt"],
@@ -155,6 +155,6 @@ describe("a Holdfast store of another shape is refused, and every byte stays", (
     await place.fill({ s: [{ type: "session/title", data: 1 }] });
     using database = place.raw();
     expect(database.query("PRAGMA application_id").get()).toEqual({ application_id: APPLICATION_ID });
-    expect(database.query("PRAGMA user_version").get()).toEqual({ user_version: 1 });
+    expect(database.query("PRAGMA user_version").get()).toEqual({ user_version: 2 });
   });
 });

@@ -8,7 +8,7 @@ WITH whole (session, seq, type, time, cited, text) AS (
     CASE json_type(r.sources) WHEN 'array' THEN r.sources ELSE r.sources -> '$.cited' END,
     CASE WHEN r.sources -> '$.quoted' IS NULL THEN r.body ELSE (
       WITH quotes (place, at, first, last) AS (
-        SELECT quote.key, quote.value ->> 0, quote.value ->> 1, quote.value ->> 2
+        SELECT quote.key, quote.value ->> 0, quote.value ->> 2, quote.value ->> 3
         FROM json_each(r.sources, '$.quoted') AS quote
       ),
       pieces (place, text) AS (
