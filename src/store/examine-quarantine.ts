@@ -4,7 +4,7 @@ import { type DecodedRecord, decodeRecord } from "../session/records.ts";
 import { breathe } from "./breathe.ts";
 import { decodeOwnHeader } from "./cold-read.ts";
 import { CorruptError, HoldfastError } from "./errors.ts";
-import type { Examined, ExaminedRecords, ExaminedSession } from "./examiner.ts";
+import type { Examined, ExaminedDamage, ExaminedRecords, ExaminedSession } from "./examiner.ts";
 import { type Finding, findingOf } from "./finding.ts";
 import type { SqlValue } from "./quarantine.ts";
 import { type QuarantineItem, QuarantineReader } from "./quarantine-reader.ts";
@@ -84,12 +84,12 @@ async function* itemsOf(path: string, owner: Owner): AsyncGenerator<Examined> {
     const read = readItem(item, owner, path, quoted);
     if (read === undefined) continue;
     if ("decoded" in read) page.push(read);
-    if (page.length >= PAGE || ("code" in read && page.length > 0)) {
+    if (page.length >= PAGE || ("finding" in read && page.length > 0)) {
       yield pageOf(page);
       page = [];
       await breathe();
     }
-    if ("code" in read) yield { kind: "damage", finding: read };
+    if ("finding" in read) yield read;
   }
   if (page.length > 0) yield pageOf(page);
 }
@@ -110,11 +110,12 @@ function readItem(
   { id, number }: Owner,
   path: string,
   quoted: QuotedRows,
-): { readonly decoded: DecodedRecord; readonly place: Place } | Finding | undefined {
-  if (item.kind === "damage") return item.finding;
+): { readonly decoded: DecodedRecord; readonly place: Place } | ExaminedDamage | undefined {
+  if (item.kind === "damage") return item;
   if (item.kind === "bytes") {
     const { offset } = item;
-    return { code: "damaged", message: "Bytes that yield no record", place: { path, sessionId: id, offset } };
+    const place = { path, sessionId: id, offset };
+    return damage({ code: "damaged", message: "Bytes that yield no record", place });
   }
   try {
     if (item.kind === "text") {
@@ -128,12 +129,19 @@ function readItem(
     const seq = Number(BigInt(String(values["rowid"])) % BigInt(MAX_EVENTS));
     const row = { ...values, seq };
     const place = { path, sessionId: id, seq };
-    if (isRecordRow(row)) return { decoded: quoted.take(decodeRow(row, id, path)), place };
-    return { code: "damaged", message: "A row has other types", place };
+    if (!isRecordRow(row)) return damage({ code: "damaged", message: "A row has other types", place });
+    const stored = decodeRow(row, id, path);
+    const decoded = quoted.tryTake(stored);
+    if (!(decoded instanceof CorruptError)) return { decoded, place };
+    return { ...damage(findingOf("reference", decoded, place)), part: quoted.partOf(stored) };
   } catch (error) {
-    if (error instanceof CorruptError) return findingOf("damaged", error, { path, sessionId: id });
+    if (error instanceof CorruptError) return damage(findingOf("damaged", error, { path, sessionId: id }));
     if (error instanceof HoldfastError)
-      return { code: "damaged", message: error.message, place: error.place };
+      return damage({ code: "damaged", message: error.message, place: error.place });
     throw error;
   }
+}
+
+function damage(finding: Finding): ExaminedDamage {
+  return { kind: "damage", finding };
 }

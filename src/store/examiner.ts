@@ -1,6 +1,6 @@
 import type { Place } from "../session/errors.ts";
 import type { SessionHeader } from "../session/header.ts";
-import type { DecodedRecord } from "../session/records.ts";
+import type { DecodedRecord, SessionRecord } from "../session/records.ts";
 import type { Finding } from "./finding.ts";
 
 /*
@@ -23,6 +23,8 @@ export interface ExaminedRecords {
 export interface ExaminedDamage {
   readonly kind: "damage";
   readonly finding: Finding;
+  /** What is left of a record whose texts stand in others that are lost: with empty texts in their place. */
+  readonly part?: SessionRecord;
 }
 
 export type Examined = ExaminedRecords | ExaminedDamage;

@@ -180,7 +180,7 @@ async function* planned(
     if (item.kind === "damage") onDamage?.(item.finding);
     yield asPage(
       item.kind === "damage"
-        ? plan.damage(damageOf(item.finding))
+        ? plan.damage(damageOf(item.finding), item.part)
         : item.records.flatMap((decoded) => plan.take(decoded)),
     );
   }

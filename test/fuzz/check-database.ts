@@ -3,7 +3,8 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { decodeRecord } from "../../src/session/records.ts";
 import { recordChecksum, sessionKey } from "../../src/store/sqlite/keys.ts";
-import { splitSources } from "../../src/store/sqlite/sources.ts";
+import type { RowText } from "../../src/store/sqlite/row-text.ts";
+import { StreamedBlocks } from "../../src/store/sqlite/streamed-blocks.ts";
 import { AllowedRecords } from "./allowed.ts";
 import { describe, need } from "./fault.ts";
 import type { Reading } from "./reading.ts";
@@ -111,16 +112,18 @@ export function checkRowReading(input: Input, raw: RawStore, reading: Reading): 
 function soundRows({ originals }: Input, { id, headerText }: Reading, rows: readonly RawRow[]): number {
   const original = originals.find((one) => one.id === id && one.headerText === headerText);
   const records = original?.records ?? [];
+  const streamed = new StreamedBlocks();
   let count = 0;
   for (; count < rows.length; count += 1) {
     const [row, record] = [rows[count], records[count]];
-    if (row === undefined || record === undefined || !isRowOf(row, record)) break;
+    if (row === undefined || record === undefined) break;
+    const split = streamed.split(0, decodeRecord(record.text, {}).record);
+    if (!isRowOf(row, record, split)) break;
   }
   return count;
 }
 
-function isRowOf(row: RawRow, { seq, count, text }: OriginalRecord): boolean {
-  const { body, sources } = splitSources(text);
+function isRowOf(row: RawRow, { seq, count, text }: OriginalRecord, { body, sources }: RowText): boolean {
   const { type, time } = decodeRecord(text, {}).record;
   const checksum = recordChecksum({ body, sources });
   const isSame = row.body === body && row.sources === sources && row.checksum === checksum;

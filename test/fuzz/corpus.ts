@@ -9,6 +9,7 @@ import type { SessionPersistence } from "../../src/store/persistence.ts";
 import { allEventDrafts, arbitraryEvents, batchSizes, inBatches, toEvents } from "../fixtures/arbitraries.ts";
 import { dshSamples, workloadSample } from "../fixtures/dsh-samples.ts";
 import type { StoreKind } from "../fixtures/host-lab.ts";
+import { streamedTurn } from "../fixtures/streamed-log.ts";
 import { framesOf } from "./frames.ts";
 import { readReference } from "./reference-log.ts";
 import { newFolder, readFiles, storeIn } from "./store-files.ts";
@@ -40,6 +41,17 @@ export interface Corpus {
 const OWN_SESSIONS = 14;
 /** Ids that file names and keys have to escape. */
 const ODD_IDS = ["a/b", "..", "\u00fcber ~", "\ud800", "x".repeat(60)];
+/** An answer whose texts stand in its log several times. */
+const STREAMED = [
+  {
+    cites: true,
+    blocks: [
+      { kind: "reasoning", text: "The milk, first. ".repeat(40), cuts: [5, 6, 30, 200, 300] },
+      { kind: "text", text: "Milk \u{1f95b}, bread. ".repeat(90), cuts: [5, 14, 40, 500, 900, 910] },
+      { kind: "tool-call", text: JSON.stringify({ text: "milk, ".repeat(60) }), cuts: [9, 80, 90, 100] },
+    ],
+  },
+] as const;
 /** Longer samples cost more than they find. */
 const MOST_SAMPLE_BYTES = 16 * 1024;
 const SALTS = [0x1234_5678, 0x9abc_def0] as const;
@@ -68,8 +80,12 @@ export function prefixOf({ path, bytes, original }: LogSeed, encoding: Encoding,
 
 async function ownLogs(encoding: Encoding, seed: number): Promise<LogSeed[]> {
   const sessions = fc.sample(arbitraryEvents(), { seed, numRuns: OWN_SESSIONS });
-  const sizes = fc.sample(batchSizes(), { seed, numRuns: OWN_SESSIONS + 1 });
-  const all: ReadonlyArray<readonly SessionEvent[]> = [...sessions, toEvents(allEventDrafts())];
+  const sizes = fc.sample(batchSizes(), { seed, numRuns: OWN_SESSIONS + 2 });
+  const all: ReadonlyArray<readonly SessionEvent[]> = [
+    ...sessions,
+    toEvents(allEventDrafts()),
+    toEvents(streamedTurn(STREAMED)),
+  ];
   const folder = newFolder("corpus");
   try {
     await using store = await openStore(storeIn(folder, encoding), options(encoding));

@@ -73,11 +73,30 @@ const MUTATIONS: readonly RowMutation[] = [
       "[[0,4294967295]]",
       "[[0,1e9]]",
       "[[0,9007199254740991]]",
+      '{"quoted":[]}',
+      '{"quoted":[[-1,0,0,0]]}',
+      '{"quoted":[[9,0,0,1]]}',
+      '{"quoted":[[1e9,0,0,0]]}',
+      '{"cited":[[0,1]],"quoted":[[9,0,0,9007199254740991]]}',
       null,
     ]);
     const checksum = recordChecksum({ body, sources });
     database.run("UPDATE records SET sources = ?, checksum = ? WHERE id = ?", [sources, checksum, id]);
     return { step: `row ${id}: sources = ${sources}, and its checksum`, forged: true };
+  },
+  (database, random) => {
+    const quoting = database
+      .query<Row, []>("SELECT id, body, sources FROM records WHERE sources LIKE '%quoted%' ORDER BY id")
+      .all();
+    if (quoting.length === 0) return { step: "nothing" };
+    const { id, body, sources } = random.pick(quoting);
+    const numbers = [...(sources ?? "").matchAll(/\d+/g)];
+    const { index, 0: number } = random.pick(numbers);
+    const other = String(Number(number) + random.pick([1, -1, 7, -7, 1_000]));
+    const changed = `${sources?.slice(0, index)}${other}${sources?.slice(index + number.length)}`;
+    const checksum = recordChecksum({ body, sources: changed });
+    database.run("UPDATE records SET sources = ?, checksum = ? WHERE id = ?", [changed, checksum, id]);
+    return { step: `row ${id}: quotes ${other} instead of ${number}, and its checksum`, forged: true };
   },
   (database, random) => {
     const { id } = someRow(database, random);

@@ -16,8 +16,8 @@ export interface SalvageDamage {
 export type Ordered =
   /** Comes after all events before it. */
   | { readonly kind: "record"; readonly decoded: DecodedRecord }
-  /** A record of another branch, or one whose place is past. */
-  | { readonly kind: "aside"; readonly record: SessionRecord; readonly reason: "branch" | "order" }
+  /** A record of another branch, one whose place is past, or what is left of one. */
+  | { readonly kind: "aside"; readonly record: SessionRecord; readonly reason: "branch" | "order" | "part" }
   /** The seqs from `from` to `to`, which is not among them, do not come. */
   | { readonly kind: "gap"; readonly from: number; readonly to: number }
   | { readonly kind: "damage"; readonly damage: SalvageDamage };
@@ -39,7 +39,7 @@ export class SeqOrder {
   #branch: number | undefined;
   /** A record that jumps ahead, and the damage behind it. */
   #jump: DecodedRecord | undefined;
-  #behindJump: SalvageDamage[] = [];
+  #behindJump: Array<readonly [SalvageDamage, SessionRecord | undefined]> = [];
   #repeated = 0;
   #isShuffled = false;
   #out: Ordered[] = [];
@@ -68,9 +68,10 @@ export class SeqOrder {
     return this.#flush();
   }
 
-  damage(damage: SalvageDamage): Ordered[] {
-    if (this.#jump === undefined) this.#out.push({ kind: "damage", damage });
-    else this.#behindJump.push(damage);
+  /** @param part what is left of a record there */
+  damage(damage: SalvageDamage, part?: SessionRecord): Ordered[] {
+    if (this.#jump === undefined) this.#pass(damage, part);
+    else this.#behindJump.push([damage, part]);
     return this.#flush();
   }
 
@@ -121,7 +122,7 @@ export class SeqOrder {
     this.#jump = undefined;
     if (isBelieved) this.#accept(jump);
     else this.#setAside(jump.record, "order");
-    for (const damage of this.#behindJump) this.#out.push({ kind: "damage", damage });
+    for (const [damage, part] of this.#behindJump) this.#pass(damage, part);
     this.#behindJump = [];
   }
 
@@ -154,7 +155,12 @@ export class SeqOrder {
     if (isBranch) this.#branch = end;
   }
 
-  #setAside(record: SessionRecord, reason: "branch" | "order"): void {
+  #pass(damage: SalvageDamage, part: SessionRecord | undefined): void {
+    this.#out.push({ kind: "damage", damage });
+    if (part !== undefined) this.#setAside(part, "part");
+  }
+
+  #setAside(record: SessionRecord, reason: "branch" | "order" | "part"): void {
     const marks = recordTexts(record).map(fingerprint);
     if (marks.every((mark, k) => this.#aside.has(record.seq + k, mark))) {
       this.#repeated += marks.length;

@@ -19,7 +19,7 @@ export interface SalvageOrigin {
 export interface SalvageTotals {
   /** In the new log with their own type and data. */
   readonly taken: number;
-  /** Kept whole beside the history. */
+  /** Kept beside the history, as far as they could be read. */
   readonly aside: number;
   /** There more than once; the second time they were left out. */
   readonly repeated: number;
@@ -73,9 +73,9 @@ export class SalvagePlan {
     return this.#put(this.#order.take(onOneLine(decoded)));
   }
 
-  /** Takes note of a stretch of storage that yielded no record. */
-  damage(damage: SalvageDamage): SessionRecord[] {
-    return this.#put(this.#order.damage(damage));
+  /** Takes note of a stretch of storage that yielded no record. @param part what is left of one there */
+  damage(damage: SalvageDamage, part?: SessionRecord): SessionRecord[] {
+    return this.#put(this.#order.damage(damage, part));
   }
 
   /** Ends the log. */

@@ -28,7 +28,9 @@ export type AsideReason =
   /** It replaces messages that are not all there. */
   | "surface"
   /** Nobody here knows its type, and it is not ignorable. */
-  | "unknown-type";
+  | "unknown-type"
+  /** Texts of it that stood in other events are lost with those, and are empty. */
+  | "part";
 
 /**
  * Writes the new log: gives events their new seqs, and adds what closes Steps and Turns. Whether an event fits into the

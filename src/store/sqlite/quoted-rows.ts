@@ -48,6 +48,29 @@ export class QuotedRows {
     return decoded;
   }
 
+  /** As {@link take}, with the error given back. */
+  tryTake(row: DecodedRow): DecodedRecord | CorruptError {
+    try {
+      return this.take(row);
+    } catch (error) {
+      if (error instanceof CorruptError) return error;
+      throw error;
+    }
+  }
+
+  /** What is left of a row of which deltas are not there: the texts that stand in them are empty. */
+  partOf({ decoded: { record }, sources = {} }: DecodedRow): SessionRecord {
+    const deltas = (sources.quoted ?? []).map((quote) => {
+      try {
+        return this.#find(quote, record);
+      } catch (error) {
+        if (error instanceof CorruptError) return [];
+        throw error;
+      }
+    });
+    return new SplitRecord(record, sources, deltas);
+  }
+
   #keep(record: SessionRecord): void {
     // Only where a log goes back.
     if (record.seq < (this.#deltas.at(-1)?.seq ?? 0)) this.#forget();

@@ -1,3 +1,4 @@
+import type { SessionRecord } from "../../session/records.ts";
 import { CorruptError } from "../errors.ts";
 import { type Finding, findingOf } from "../finding.ts";
 import type { ReadAccess } from "./access.ts";
@@ -23,8 +24,13 @@ export interface SoundRow extends DecodedRow {
 /** A stretch of a session's rows, in the order of the table. */
 export type Walked =
   | { readonly kind: "rows"; readonly rows: readonly SoundRow[] }
-  /** `row` holds the columns where they can be read. */
-  | { readonly kind: "damage"; readonly finding: Finding; readonly row?: unknown };
+  /** `row` holds the columns where they can be read; `part` is what is left of a record that quotes what is lost. */
+  | {
+      readonly kind: "damage";
+      readonly finding: Finding;
+      readonly row?: unknown;
+      readonly part?: SessionRecord;
+    };
 
 /** The session that rows belong to. */
 export interface Owner {
@@ -69,26 +75,17 @@ export function* wholeRows(walk: Iterable<Walked>, owner: Owner): Generator<Walk
     }
     let rows: SoundRow[] = [];
     for (const sound of walked.rows) {
-      const whole = tryWhole(quoted, sound, owner);
-      if ("decoded" in whole) {
-        rows.push(whole);
+      const decoded = quoted.tryTake(sound);
+      if (!(decoded instanceof CorruptError)) {
+        rows.push(decoded === sound.decoded ? sound : { ...sound, decoded });
         continue;
       }
       if (rows.length > 0) yield { kind: "rows", rows };
       rows = [];
-      yield { kind: "damage", finding: whole, row: sound.row };
+      const finding = findingOf("reference", decoded, rowPlace(owner, sound.row.seq));
+      yield { kind: "damage", finding, row: sound.row, part: quoted.partOf(sound) };
     }
     if (rows.length > 0) yield { kind: "rows", rows };
-  }
-}
-
-function tryWhole(quoted: QuotedRows, sound: SoundRow, owner: Owner): SoundRow | Finding {
-  try {
-    const decoded = quoted.take(sound);
-    return decoded === sound.decoded ? sound : { ...sound, decoded };
-  } catch (error) {
-    if (!(error instanceof CorruptError)) throw error;
-    return findingOf("reference", error, rowPlace(owner, sound.row.seq));
   }
 }
 
