@@ -78,7 +78,7 @@ function numberOf({ rowid }: Readonly<Record<string, SqlValue>>): number | undef
 
 async function* itemsOf(path: string, owner: Owner): AsyncGenerator<Examined> {
   using reader = new QuarantineReader(path);
-  const quoted = new QuotedRows({ path, sessionId: owner.id }, { isCompared: true });
+  const quoted = new QuotedRows({ path, sessionId: owner.id });
   let page: Array<{ readonly decoded: DecodedRecord; readonly place: Place }> = [];
   for (const item of reader.items()) {
     const read = readItem(item, owner, path, quoted);

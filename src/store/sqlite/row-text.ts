@@ -68,6 +68,28 @@ function joinText(body: string, { cited, quoted = [] }: Sources, parts: readonly
   return putQuoted(cited === undefined ? body : putCited(body, cited), quoted, parts);
 }
 
+/** The columns with what can be put back in its place. @param parts of each quote; absent where that is not known */
+export function putBack(
+  body: string,
+  { cited, quoted = [] }: Sources,
+  parts: ReadonlyArray<string | undefined>,
+): RowText {
+  const left: Quote[] = [];
+  let text = "";
+  let from = 0;
+  for (const [k, quote] of quoted.entries()) {
+    text += body.slice(from, quote.at);
+    from = quote.at;
+    const part = parts[k];
+    if (part === undefined) left.push({ ...quote, at: text.length });
+    else text += part;
+  }
+  text += body.slice(from);
+  if (left.length > 0)
+    return { body: text, sources: JSON.stringify({ cited, quoted: formatQuotes(text, left) }) };
+  return { body: text, sources: cited === undefined ? null : JSON.stringify(cited) };
+}
+
 /** A record whose text is put together when it is asked for: few of a long session's ever are. */
 export class SplitRecord implements SessionRecord {
   readonly seq: number;
@@ -101,8 +123,7 @@ export class SplitRecord implements SessionRecord {
 /** Whoever reads the end of a block reads the message with the same text next. */
 let latest: { readonly deltas: readonly SessionRecord[]; readonly text: string } | undefined;
 
-/** What deltas say, as it stands between the quotes of a JSON text. */
-export function streamed(deltas: readonly SessionRecord[]): string {
+function streamed(deltas: readonly SessionRecord[]): string {
   if (latest !== undefined && isSameList(latest.deltas, deltas)) return latest.text;
   const text = inQuotes(deltas.map(deltaText).join(""));
   latest = { deltas, text };

@@ -67,7 +67,7 @@ export function* walkRows(access: ReadAccess, owner: Owner): Generator<Walked> {
  * in several ways is put in order first: the deltas may lie elsewhere than the row.
  */
 export function* wholeRows(walk: Iterable<Walked>, owner: Owner): Generator<Walked> {
-  const quoted = new QuotedRows({ path: owner.path, sessionId: owner.id }, { isCompared: true });
+  const quoted = new QuotedRows({ path: owner.path, sessionId: owner.id });
   for (const walked of walk) {
     if (walked.kind === "damage") {
       yield walked;
