@@ -2,23 +2,18 @@ import type { Place } from "../../session/errors.ts";
 import type { DecodedRecord, SessionRecord } from "../../session/records.ts";
 import { isRunType } from "../../session/runs.ts";
 import { CorruptError } from "../errors.ts";
-import { blockOf, deltaText, inQuotes } from "./delta-text.ts";
-import type { Quote } from "./quotes.ts";
-import { SplitRecord } from "./row-text.ts";
-import type { DecodedRow } from "./rows.ts";
+import { addChecksum, type Quote } from "./quotes.ts";
+import { SplitRecord, streamed } from "./row-text.ts";
+import { type DecodedRow, decodeRow, type RecordRow } from "./rows.ts";
 import { isStepBorder, MAX_REACH } from "./streamed-blocks.ts";
 
-/** A record of deltas. `run` saves parsing it again. */
-type Delta = Pick<DecodedRecord, "record" | "run">;
+/** Reads rows of a session, those that begin at seq `first` to seq `last` at least. */
+type LoadRows = (first: number, last: number) => readonly RecordRow[];
 
-/** Reads the records of a session from the one that begins at seq `first` to seq `last`, as far as there are any. */
-type LoadRecords = (first: number, last: number) => readonly Delta[];
-
-/** What a quote stands for: the records that it names, and the CRC-32 of what they say. */
+/** What a quote stands for, or why it stands for nothing. */
 interface Found {
   readonly records: readonly SessionRecord[];
-  readonly text: string;
-  readonly checksum: number;
+  readonly fault?: { readonly message: string; readonly expected: string; readonly found: string };
 }
 
 /**
@@ -27,17 +22,18 @@ interface Found {
  */
 export class QuotedRows {
   readonly #place: Place;
-  readonly #load: LoadRecords | undefined;
-  #deltas: Delta[] = [];
+  readonly #load: LoadRows | undefined;
+  #deltas: DecodedRow[] = [];
   #length = 0;
-  /** By the seqs that a quote names. The end of a block and the message behind it name the same. */
-  readonly #found = new Map<string, Found>();
+  #last = 0;
+  /** By the first seq that is quoted. The end of a block and the message behind it quote the same. */
+  readonly #known = new Map<number, Omit<Quote, "at"> & { readonly found: Found }>();
 
   /**
    * @param place of the session
    * @param load for rows that were not given here
    */
-  constructor(place: Place, load?: LoadRecords) {
+  constructor(place: Place, load?: LoadRows) {
     this.#place = place;
     this.#load = load;
   }
@@ -58,7 +54,7 @@ export class QuotedRows {
       const error = found.find((one) => one instanceof CorruptError);
       return error ?? { ...decoded, record: new SplitRecord(record, sources, found.map(recordsOf)) };
     }
-    if (isDelta(decoded)) this.#keep(decoded);
+    if (isDelta(decoded)) this.#keep(row);
     else if (isStepBorder(record.type)) this.#forget();
     return decoded;
   }
@@ -70,21 +66,23 @@ export class QuotedRows {
 
   /** For each quote of a row what belongs there, as it stands between the quotes of a JSON text; nothing where it is lost. */
   textsOf(row: DecodedRow): ReadonlyArray<string | undefined> {
-    return this.#findAll(row).map((found) => (found instanceof CorruptError ? undefined : found.text));
+    return this.#findAll(row).map((found) => (found instanceof CorruptError ? undefined : streamed(found)));
   }
 
-  #keep({ record, run }: DecodedRecord): void {
+  #keep(row: DecodedRow): void {
+    const { seq, text } = row.decoded.record;
     // Only where a log goes back.
-    if (record.seq < (this.#deltas.at(-1)?.record.seq ?? 0)) this.#forget();
-    this.#deltas.push(run === undefined ? { record } : { record, run });
-    this.#length += record.text.length;
+    if (seq < this.#last) this.#forget();
+    this.#last = seq;
+    this.#deltas.push(row);
+    this.#length += text.length;
     if (this.#length > MAX_REACH) this.#shorten();
   }
 
   #shorten(): void {
     let count = 0;
     while (this.#length > MAX_REACH && count < this.#deltas.length - 1) {
-      this.#length -= this.#deltas[count]?.record.text.length ?? 0;
+      this.#length -= this.#deltas[count]?.decoded.record.text.length ?? 0;
       count += 1;
     }
     this.#deltas.splice(0, count);
@@ -93,60 +91,73 @@ export class QuotedRows {
   #forget(): void {
     this.#deltas = [];
     this.#length = 0;
-    this.#found.clear();
+    this.#known.clear();
   }
 
-  #findAll({ decoded: { record }, sources }: DecodedRow): ReadonlyArray<Found | CorruptError> {
+  #findAll({
+    decoded: { record },
+    sources,
+  }: DecodedRow): ReadonlyArray<readonly SessionRecord[] | CorruptError> {
     return (sources?.quoted ?? []).map((quote) => {
       const found = this.#find(quote);
-      if (!("expected" in found)) return found;
-      const { message, expected, found: instead } = found;
+      if (found.fault === undefined) return found.records;
+      const { message, ...details } = found.fault;
       const place = { ...this.#place, seq: record.seq, eventType: record.type };
-      return new CorruptError(message, { expected, found: instead, place });
+      return new CorruptError(message, { ...details, place });
     });
   }
 
-  #find({ deltas, checksum }: Quote): Found | Fault {
-    const key = deltas.join(" ");
-    const known = this.#found.get(key) ?? this.#look(deltas);
-    if ("expected" in known) return known;
-    this.#found.set(key, known);
-    if (known.checksum === checksum) return known;
-    const found = `checksum ${known.checksum} of the deltas from seq ${known.records[0]?.seq} on`;
+  #find({ deltas, checksum }: Quote): Found {
+    const start = deltas[0]?.[0] ?? 0;
+    const known = this.#known.get(start);
+    if (known?.checksum === checksum && isSame(known.deltas, deltas)) return known.found;
+    const found = this.#look(deltas, checksum);
+    this.#known.set(start, { checksum, deltas, found });
+    return found;
+  }
+
+  #look(ranges: Quote["deltas"], checksum: number): Found {
+    const records: SessionRecord[] = [];
+    let actual = 0;
+    for (const [first, last] of ranges) {
+      const at = this.#indexOf(first);
+      const deltas = at === undefined ? this.#loaded(first, last) : this.#deltas;
+      if (typeof deltas === "string") return missing(first, last, deltas);
+      let next = first;
+      for (let k = at ?? 0; next <= last; k += 1) {
+        const delta = deltas[k];
+        const record = delta?.decoded.record;
+        if (delta === undefined || record?.seq !== next) return missing(first, last, `none at seq ${next}`);
+        records.push(record);
+        actual = addChecksum(actual, delta.checksum);
+        next += record.count;
+      }
+      if (next > last + 1) return missing(first, last, `a record up to seq ${next - 1}`);
+    }
+    if (actual === checksum) return { records };
+    const found = `checksum ${actual} of those from seq ${records[0]?.seq} on`;
     return {
-      message: "A row quotes deltas that say something else",
-      expected: `checksum ${checksum}`,
-      found,
+      records,
+      fault: { message: "A row quotes other deltas", expected: `checksum ${checksum}`, found },
     };
   }
 
-  #look(ranges: Quote["deltas"]): Found | Fault {
-    const found: Delta[] = [];
-    let block: string | undefined;
-    for (const [first, last] of ranges) {
-      const deltas = this.#between(first, last);
-      const gap = typeof deltas === "string" ? deltas : findGap(deltas, first, last);
-      if (gap !== undefined || typeof deltas === "string") return missing(first, last, gap);
-      block ??= deltas[0] === undefined ? undefined : blockOf(deltas[0].record);
-      const stranger = deltas.find(({ record }) => block === undefined || blockOf(record) !== block);
-      if (stranger !== undefined) return missing(first, last, `something else at seq ${stranger.record.seq}`);
-      found.push(...deltas);
+  /** Where the deltas that begin at a seq lie among those that were given here. */
+  #indexOf(first: number): number | undefined {
+    let [low, high] = [0, this.#deltas.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#deltas[middle]?.decoded.record.seq ?? 0) < first) low = middle + 1;
+      else high = middle;
     }
-    const text = inQuotes(found.map(textOf).join(""));
-    return { records: found.map(({ record }) => record), text, checksum: Bun.hash.crc32(text) };
+    return this.#deltas[low]?.decoded.record.seq === first ? low : undefined;
   }
 
-  /** Records from one seq to another, as far as there are any, or why they cannot be read. */
-  #between(first: number, last: number): readonly Delta[] | string {
-    const from = this.#deltas.findLastIndex(({ record }) => record.seq <= first);
-    if (this.#deltas[from]?.record.seq !== first) return this.#loaded(first, last);
-    const end = this.#deltas.findLastIndex(({ record }) => record.seq <= last);
-    return this.#deltas.slice(from, end + 1);
-  }
-
-  #loaded(first: number, last: number): readonly Delta[] | string {
+  /** Deltas from one seq to another, as far as there are any, or why they cannot be read. */
+  #loaded(first: number, last: number): readonly DecodedRow[] | string {
+    const rows = this.#load?.(first, last) ?? [];
     try {
-      return this.#load?.(first, last) ?? [];
+      return rows.filter(({ seq }) => seq <= last).map((row) => decodeRow(row, "", ""));
     } catch (error) {
       if (!(error instanceof CorruptError)) throw error;
       return `at seq ${error.place.seq}: ${error.what}`;
@@ -154,24 +165,20 @@ export class QuotedRows {
   }
 }
 
-/** Why a quote stands for nothing. */
-interface Fault {
-  readonly message: string;
-  readonly expected: string;
-  readonly found: string;
+function isSame(left: Quote["deltas"], right: Quote["deltas"]): boolean {
+  return (
+    left.length === right.length &&
+    left.every(([first, last], k) => first === right[k]?.[0] && last === right[k]?.[1])
+  );
 }
 
-function missing(first: number, last: number, found = "none"): Fault {
-  const expected = `deltas of one block from seq ${first} to seq ${last}`;
-  return { message: "A row quotes deltas that are not there", expected, found };
+function missing(first: number, last: number, found: string): Found {
+  const expected = `deltas from seq ${first} to seq ${last}`;
+  return { records: [], fault: { message: "A row quotes deltas that are not there", expected, found } };
 }
 
-function recordsOf(found: Found | CorruptError): readonly SessionRecord[] {
-  return found instanceof CorruptError ? [] : found.records;
-}
-
-function textOf({ record, run }: Delta): string {
-  return run === undefined ? deltaText(record) : run.texts.join("");
+function recordsOf(found: readonly SessionRecord[] | CorruptError): readonly SessionRecord[] {
+  return found instanceof CorruptError ? [] : found;
 }
 
 function isDelta({ record, event }: DecodedRecord): boolean {
@@ -180,16 +187,4 @@ function isDelta({ record, event }: DecodedRecord): boolean {
   // Most are passed over unread, as starts of blocks are. Long ones were read.
   const chunk: unknown = event === undefined ? undefined : Reflect.get(Object(event.data), "chunk");
   return event === undefined || String(Reflect.get(Object(chunk), "type")).endsWith("-delta");
-}
-
-/** Where whole records do not lie one behind the other from seq `first` to seq `last`. */
-function findGap(deltas: readonly Delta[], first: number, last: number): string | undefined {
-  let next = first;
-  for (const { record } of deltas) {
-    const { seq, count } = record;
-    if (seq !== next) return next > seq ? `seq ${seq} twice` : `none at seq ${next}`;
-    next = seq + count;
-  }
-  if (next === last + 1) return undefined;
-  return next <= last ? `none at seq ${next}` : `more up to seq ${next - 1}`;
 }

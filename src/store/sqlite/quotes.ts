@@ -10,7 +10,7 @@ type DeltaRanges = ReadonlyArray<readonly [number, number]>;
 export interface Quote {
   /** Where it belongs: position in the body, in UTF-16 units, between the two quotes that stand there. */
   readonly at: number;
-  /** CRC-32 of the content as it stands between the quotes of a JSON text, in UTF-8. */
+  /** What {@link addChecksum} makes of the rows of the deltas. */
   readonly checksum: number;
   readonly deltas: DeltaRanges;
 }
@@ -18,14 +18,24 @@ export interface Quote {
 /** A block as it was streamed. */
 export interface StreamedText {
   readonly deltas: DeltaRanges;
-  /** Its text as it stands between the quotes of a JSON text, and the CRC-32 of that. */
+  /** Its text as it stands between the quotes of a JSON text. */
   readonly inQuotes: string;
+  /** What {@link addChecksum} makes of its rows. */
   readonly checksum: number;
+}
+
+/**
+ * What tells the rows that are quoted from all others: from 0, for each of them 31 times what there is, and its checksum,
+ * modulo 2^32.
+ */
+export function addChecksum(sum: number, checksum: number): number {
+  return (Math.imul(sum, 31) + checksum) >>> 0;
 }
 
 /** Keys whose strings are looked at. In a JSON text, none of these stands within a string. */
 const KEYS = ['"text":"', '"arguments":"'] as const;
 /** An ordinary pair of surrogates is one character to SQLite. */
+const ODD = /[\ud800-\udbff]/;
 const PAIRS = /[\ud800-\udbff][\udc00-\udfff]/g;
 
 interface Cut {
@@ -91,30 +101,32 @@ export function formatQuotes(body: string, quoted: readonly Quote[]): number[][]
 /** Reads what {@link formatQuotes} makes, of seqs before `end`; nothing where it does not fit the body. */
 export function parseQuotes(value: unknown, body: string, end: number): readonly Quote[] | undefined {
   if (!Array.isArray(value) || value.length === 0) return undefined;
-  const unitOf = unitsIn(body);
+  const pairs = ODD.test(body) ? Array.from(body.matchAll(PAIRS), ({ index }) => index) : [];
+  let passed = 0;
   const quoted: Array<Quote & { readonly deltas: Array<readonly [number, number]> }> = [];
   let [previous, next] = [0, 0];
   for (const entry of value) {
-    const [offset, checksum, first, last] = Array.isArray(entry) && entry.length === 4 ? entry : [];
-    if (![offset, checksum, first, last].every(Number.isSafeInteger)) return undefined;
+    if (!isEntry(entry)) return undefined;
+    const [offset, checksum, first, last] = entry;
     const isMore = offset === previous;
     if (offset < previous || first < (isMore ? next : 0) || last < first || last >= end) return undefined;
-    const at = unitOf(offset);
+    // From characters to UTF-16 units.
+    while ((pairs[passed] ?? Number.POSITIVE_INFINITY) < offset + passed) passed += 1;
+    const at = offset + passed;
     if (body[at - 1] !== '"' || body[at] !== '"') return undefined;
     if (!isMore) quoted.push({ at, checksum, deltas: [[first, last]] });
     else if (quoted.at(-1)?.checksum === checksum) quoted.at(-1)?.deltas.push([first, last]);
     else return undefined;
-    [previous, next] = [offset, last + 1];
+    previous = offset;
+    next = last + 1;
   }
   return quoted;
 }
 
-/** From characters to UTF-16 units, for ascending offsets. */
-function unitsIn(body: string): (offset: number) => number {
-  const pairs = [...body.matchAll(PAIRS)].map(({ index }) => index);
-  let passed = 0;
-  return (offset) => {
-    while ((pairs[passed] ?? Number.POSITIVE_INFINITY) < offset + passed) passed += 1;
-    return offset + passed;
-  };
+type Entry = readonly [offset: number, checksum: number, first: number, last: number];
+
+function isEntry(value: unknown): value is Entry {
+  if (!Array.isArray(value) || value.length !== 4) return false;
+  for (let k = 0; k < 4; k += 1) if (!Number.isSafeInteger(value[k])) return false;
+  return true;
 }

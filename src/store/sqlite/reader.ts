@@ -185,11 +185,8 @@ export class SqliteReader implements Disposable {
 
   /** What rows quote is read by itself where it lies before those that are read, or far back. */
   #quoted(id: string, session: number): QuotedRows {
-    return new QuotedRows({ path: this.#path, sessionId: id }, (first, last) =>
-      this.#rows(session, first, last - first + 1)
-        .filter(({ seq }) => seq <= last)
-        .map((row) => decodeRow(row, id, this.#path).decoded),
-    );
+    const place = { path: this.#path, sessionId: id };
+    return new QuotedRows(place, (first, last) => this.#rows(session, first, last - first + 1));
   }
 
   #rows(session: number, from: number, limit: number): RecordRow[] {

@@ -46,12 +46,13 @@ export function parseSources(sources: string, body: string, seq: number): Source
     return cited === undefined ? undefined : { cited };
   }
   if (typeof value !== "object" || value === null) return undefined;
-  const { cited: ranges, quoted: triples, ...others }: Readonly<Record<string, unknown>> = { ...value };
-  const cited = ranges === undefined ? undefined : asRanges(ranges, seq);
-  const quoted = parseQuotes(triples, body, seq);
-  if (quoted === undefined || Object.keys(others).length > 0) return undefined;
-  if (cited === undefined) return ranges === undefined ? { quoted } : undefined;
-  return { cited, quoted };
+  for (const key in value) if (key !== "cited" && key !== "quoted") return undefined;
+  const { cited: ranges, quoted: entries } = value as Readonly<Record<string, unknown>>;
+  const quoted = parseQuotes(entries, body, seq);
+  if (quoted === undefined) return undefined;
+  if (ranges === undefined) return { quoted };
+  const cited = asRanges(ranges, seq);
+  return cited === undefined ? undefined : { cited, quoted };
 }
 
 function tryParse(text: string): unknown {
@@ -123,7 +124,8 @@ export class SplitRecord implements SessionRecord {
 /** Whoever reads the end of a block reads the message with the same text next. */
 let latest: { readonly deltas: readonly SessionRecord[]; readonly text: string } | undefined;
 
-function streamed(deltas: readonly SessionRecord[]): string {
+/** What deltas say, as it stands between the quotes of a JSON text. */
+export function streamed(deltas: readonly SessionRecord[]): string {
   if (latest !== undefined && isSameList(latest.deltas, deltas)) return latest.text;
   const text = inQuotes(deltas.map(deltaText).join(""));
   latest = { deltas, text };

@@ -84,6 +84,7 @@ function tryId(key: string): string | undefined {
 export interface DecodedRow {
   /** The record of a row with quotes has the text of the body, until {@link QuotedRows} has found what they stand for. */
   readonly decoded: DecodedRecord;
+  readonly checksum: number;
   readonly sources?: Sources;
 }
 
@@ -95,20 +96,25 @@ export interface DecodedRow {
 export function decodeRow(row: RecordRow, sessionId: string, path: string): DecodedRow {
   const { seq, body, sources, checksum } = row;
   const place = { path, sessionId, seq };
-  const actual = recordChecksum(row);
-  if (actual !== checksum) {
-    throw new CorruptError("The checksum of a row does not match", {
-      expected: `checksum ${checksum}`,
-      found: `checksum ${actual}`,
-      place,
-    });
-  }
+  assertChecksum(row, place);
   const decoded = decodeRecord(body, place);
   const { record } = decoded;
   const sameSpan = record.seq === seq && record.count === row.count;
   if (!sameSpan || record.type !== row.type || record.time !== row.time)
     throw columnFault(row, record, place);
-  return sources === null ? { decoded } : withSources(decoded, body, sources, place);
+  return sources === null ? { decoded, checksum } : withSources(decoded, row, sources, place);
+}
+
+/** @throws CorruptError with the row's place */
+export function assertChecksum(row: RecordRow, place: Place): void {
+  const { checksum } = row;
+  const actual = recordChecksum(row);
+  if (actual === checksum) return;
+  throw new CorruptError("The checksum of a row does not match", {
+    expected: `checksum ${checksum}`,
+    found: `checksum ${actual}`,
+    place,
+  });
 }
 
 function columnFault(row: RecordRow, record: SessionRecord, place: Place): CorruptError {
@@ -122,7 +128,12 @@ function columnFault(row: RecordRow, record: SessionRecord, place: Place): Corru
 }
 
 /** The record with its sources. The event gets those it cites only where the surface looks at them: in a replacement. */
-function withSources(decoded: DecodedRecord, body: string, text: string, place: Place): DecodedRow {
+function withSources(
+  decoded: DecodedRecord,
+  { body, checksum }: RecordRow,
+  text: string,
+  place: Place,
+): DecodedRow {
   const { record, event } = decoded;
   const sources = event === undefined ? undefined : parseSources(text, body, event.seq);
   // Only a message cites, and it does so in one place.
@@ -142,6 +153,7 @@ function withSources(decoded: DecodedRecord, body: string, text: string, place: 
       record: sources.quoted === undefined ? new SplitRecord(record, sources) : record,
       ...(isShown ? { event: { ...event, sourceEventSeqs: expandRanges(cited) } } : {}),
     },
+    checksum,
     sources,
   };
 }

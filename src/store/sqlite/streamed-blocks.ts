@@ -1,7 +1,8 @@
 import type { SessionRecord } from "../../session/records.ts";
 import { isRunType } from "../../session/runs.ts";
 import { blockOf, deltaText, endedBlockOf, inQuotes } from "./delta-text.ts";
-import type { StreamedText } from "./quotes.ts";
+import { recordChecksum } from "./keys.ts";
+import { addChecksum, type StreamedText } from "./quotes.ts";
 import { type RowText, splitText } from "./row-text.ts";
 
 /**
@@ -22,6 +23,7 @@ export function isStepBorder(type: string): boolean {
 /** A block that is being streamed. Its deltas are parsed when its text may come again. */
 class StreamedBlock {
   readonly #deltas: Array<[number, number]> = [];
+  #checksum = 0;
   #unread: SessionRecord[] = [];
   #text = "";
   #length = 0;
@@ -31,11 +33,13 @@ class StreamedBlock {
     return this.#length >= LEAST_LENGTH;
   }
 
-  add(record: SessionRecord): void {
+  /** @param checksum of its row */
+  add(record: SessionRecord, checksum: number): void {
     const { seq, count } = record;
     const last = this.#deltas.at(-1);
     if (last !== undefined && last[1] + 1 === seq) last[1] = seq + count - 1;
     else this.#deltas.push([seq, seq + count - 1]);
+    this.#checksum = addChecksum(this.#checksum, checksum);
     this.#unread.push(record);
     this.#length += record.text.length;
   }
@@ -46,14 +50,9 @@ class StreamedBlock {
       this.#unread = [];
       this.#read = undefined;
     }
-    this.#read ??= streamedText(this.#deltas, this.#text);
+    this.#read ??= { deltas: this.#deltas, inQuotes: inQuotes(this.#text), checksum: this.#checksum };
     return this.#read;
   }
-}
-
-function streamedText(deltas: StreamedText["deltas"], text: string): StreamedText {
-  const content = inQuotes(text);
-  return { deltas, inQuotes: content, checksum: Bun.hash.crc32(content) };
 }
 
 interface OpenStep {
@@ -71,7 +70,15 @@ export class StreamedBlocks {
   #length = 0;
 
   /** The columns for a record that comes next in a session. */
-  split(session: number, record: SessionRecord): RowText {
+  split(session: number, record: SessionRecord): RowText & { readonly checksum: number } {
+    const row = this.#split(session, record);
+    const checksum = recordChecksum(row);
+    if (row.block !== undefined) row.block.add(record, checksum);
+    const { body, sources } = row;
+    return { body, sources, checksum };
+  }
+
+  #split(session: number, record: SessionRecord): RowText & { readonly block?: StreamedBlock | undefined } {
     const { type, text } = record;
     if (isRunType(type)) return this.#keep(session, record);
     if (type === "assistant/chunk") {
@@ -99,7 +106,7 @@ export class StreamedBlocks {
   }
 
   /** What is no delta counts as well, so that readers, who cannot tell it from one, need keep no more. */
-  #keep(session: number, record: SessionRecord): RowText {
+  #keep(session: number, record: SessionRecord) {
     const { text } = record;
     let step = this.#steps.get(session);
     if (step !== undefined && step.length + text.length > MAX_REACH) {
@@ -117,12 +124,10 @@ export class StreamedBlocks {
     step.length += text.length;
     this.#length += text.length;
     const key = blockOf(record);
-    if (key !== undefined) {
-      const block = step.blocks.get(key) ?? new StreamedBlock();
-      block.add(record);
-      step.blocks.set(key, block);
-    }
-    return { body: text, sources: null };
+    if (key === undefined) return { body: text, sources: null };
+    const block = step.blocks.get(key) ?? new StreamedBlock();
+    step.blocks.set(key, block);
+    return { body: text, sources: null, block };
   }
 }
 

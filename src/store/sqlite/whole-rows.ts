@@ -23,9 +23,7 @@ export class WholeRows {
       database
         .query(selectPage)
         .all({ session, from: first, limit: last - first + 1 })
-        .filter(isRecordRow)
-        .filter(({ seq }) => seq <= last)
-        .map((row) => decodeRow(row, "", path).decoded),
+        .filter(isRecordRow),
     );
   }
 

@@ -11,7 +11,7 @@ import {
   toStorageError,
 } from "../errors.ts";
 import type { BackendWriter } from "../writer.ts";
-import { formatRevision, headerChecksum, MAX_EVENTS, recordChecksum, sessionKey } from "./keys.ts";
+import { formatRevision, headerChecksum, MAX_EVENTS, sessionKey } from "./keys.ts";
 import { migrate } from "./migrate.ts";
 import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
 import deleteRecords from "./sql/delete-records.sql" with { type: "text" };
@@ -232,8 +232,8 @@ export class SqliteWriter implements BackendWriter {
     for (const record of records) {
       const { seq, count, type, time } = record;
       const split = this.#streamed.split(number, record);
-      last = recordChecksum(split);
-      const row = { session: number, seq, count, type, time, ...split, checksum: last };
+      last = split.checksum;
+      const row = { session: number, seq, count, type, time, ...split };
       // A trigger that somebody added can drop a row without an error.
       if (this.#insertRecord.run(row).changes === 0) throw notStored(this.#path, seq);
       next = seq + count;

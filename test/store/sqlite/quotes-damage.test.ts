@@ -62,7 +62,7 @@ describe("deltas that are damaged", () => {
     expect(errors[2]).toMatchObject({
       message: "A row quotes deltas that are not there",
       place: { path: place.path, sessionId: "s", row: 2 ** 32 + 15 },
-      expected: "deltas of one block from seq 10 to seq 13",
+      expected: "deltas from seq 10 to seq 13",
       found: "none at seq 10",
     });
     expect(await ordinaryContents(place.path)).toEqual({ s: TEXTS.slice(0, SEQ.answer) });
@@ -97,12 +97,12 @@ describe("deltas that are damaged", () => {
     expect(seqsOf(await errorsIn(place.path)).toSorted()).toEqual(codes.toSorted());
   });
 
-  test("are told where they say something else, whatever their own checksum says", async () => {
+  test("are told where they are others than were quoted, whatever their own checksum says", async () => {
     using place = await filled();
     damage(place.path, (database) => rewriteBody(database, SEQ.answer, "bread", "cream"));
     const errors = await errorsIn(place.path);
     expect(seqsOf(errors)).toEqual(["reference 14", "reference 15", "events-missing 14"]);
-    expect(errors[0]).toMatchObject({ message: "A row quotes deltas that say something else" });
+    expect(errors[0]).toMatchObject({ message: "A row quotes other deltas" });
   });
 
   test("are not read for the end of a log that quotes nothing of them, and refuse what does", async () => {
