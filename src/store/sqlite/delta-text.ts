@@ -30,22 +30,36 @@ export function endedBlockOf(text: string): string | undefined {
   return kind === undefined ? undefined : `${kind} ${turn} ${step} ${index}`;
 }
 
-interface DeltaRecord {
-  readonly data: {
-    readonly texts?: readonly string[];
-    readonly args?: readonly string[];
-    readonly chunk?: { readonly text?: string; readonly argumentsDelta?: string };
-  };
+/** Where the strings of a record begin, and how a text in the exact form ends behind them. */
+const STRINGS = [
+  ['"texts":["', '"]}}'],
+  ['"args":["', '"]}}'],
+  ['"text":"', '"}}}'],
+  ['"argumentsDelta":"', '"}}}'],
+] as const;
+const BETWEEN = /","/g;
+/** Half of a character may stand in one delta, and half in the next. */
+const HALF = "\\ud";
+
+/**
+ * What a record of deltas adds to the text of its block, as it stands in JSON: its own text without what stands between the
+ * strings. Whoever quotes it looks whether it is what was quoted, so that a string that ends like what is taken out does no
+ * harm.
+ */
+export function stringsOf({ text }: RecordText): string {
+  for (const [start, end] of STRINGS) {
+    const at = text.indexOf(start);
+    if (at >= 0 && text.endsWith(end)) return text.slice(at + start.length, -end.length).replace(BETWEEN, "");
+  }
+  return "";
 }
 
-/** What a record of deltas adds to its block. It must have been checked when it was read or written. */
-export function deltaText({ text }: RecordText): string {
-  const { data }: DeltaRecord = JSON.parse(text);
-  const { texts = data.args, chunk } = data;
-  return texts === undefined ? (chunk?.text ?? chunk?.argumentsDelta ?? "") : texts.join("");
-}
-
-/** A string as it stands between the quotes of a JSON text. */
-export function inQuotes(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
+/** The strings of a block's deltas, one after the other, as the string that they are together stands in JSON. */
+export function toOneString(strings: string): string {
+  if (!strings.includes(HALF)) return strings;
+  try {
+    return JSON.stringify(JSON.parse(`"${strings}"`)).slice(1, -1);
+  } catch {
+    return strings;
+  }
 }

@@ -17,6 +17,8 @@ export interface Quote {
 
 /** A block as it was streamed. */
 export interface StreamedText {
+  /** Name of the member that has the text again. */
+  readonly key: "text" | "arguments";
   readonly deltas: DeltaRanges;
   /** Its text as it stands between the quotes of a JSON text. */
   readonly inQuotes: string;
@@ -32,8 +34,6 @@ export function addChecksum(sum: number, checksum: number): number {
   return (Math.imul(sum, 31) + checksum) >>> 0;
 }
 
-/** Keys whose strings are looked at. In a JSON text, none of these stands within a string. */
-const KEYS = ['"text":"', '"arguments":"'] as const;
 /** An ordinary pair of surrogates is one character to SQLite. */
 const ODD = /[\ud800-\udbff]/;
 const PAIRS = /[\ud800-\udbff][\udc00-\udfff]/g;
@@ -52,7 +52,7 @@ export function cutQuoted(
   | undefined {
   const cuts: Cut[] = [];
   for (const block of blocks) {
-    const start = findFree(text, block.inQuotes, cuts);
+    const start = findFree(text, block, cuts);
     if (start !== undefined) cuts.push({ start, block });
   }
   if (cuts.length === 0) return undefined;
@@ -67,14 +67,15 @@ export function cutQuoted(
   return { body: body + text.slice(from), quoted, parts: cuts.map(({ block }) => block.inQuotes) };
 }
 
-/** Where a whole string with this content begins that was not taken yet: two blocks may say the same. */
-function findFree(text: string, inQuotes: string, cuts: readonly Cut[]): number | undefined {
-  for (const key of KEYS) {
-    const wanted = `${key}${inQuotes}"`;
-    for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1)) {
-      const start = at + key.length;
-      if (cuts.every((cut) => cut.start !== start)) return start;
-    }
+/**
+ * Where the whole string of such a member begins that was not taken yet: two blocks may say the same. Within a string of a
+ * JSON text no such member stands.
+ */
+function findFree(text: string, { key, inQuotes }: StreamedText, cuts: readonly Cut[]): number | undefined {
+  const wanted = `"${key}":"${inQuotes}"`;
+  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1)) {
+    const start = at + wanted.length - 1 - inQuotes.length;
+    if (cuts.every((cut) => cut.start !== start)) return start;
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 import type { SessionRecord } from "../../session/records.ts";
-import { deltaText, inQuotes } from "./delta-text.ts";
+import { stringsOf, toOneString } from "./delta-text.ts";
 import { cutQuoted, formatQuotes, parseQuotes, putQuoted, type Quote, type StreamedText } from "./quotes.ts";
 import { asRanges, cutCited, putCited, type Ranges } from "./sources.ts";
 
@@ -23,19 +23,17 @@ export interface Sources {
 
 /** @param blocks what was streamed before, and may stand in the text again */
 export function splitText(text: string, blocks: Iterable<StreamedText> = []): RowText {
-  const cut = cutQuoted(text, blocks);
-  const split = cutCited(cut?.body ?? text);
-  const cited = split?.cited;
-  if (cut !== undefined) {
-    const { quoted, parts } = cut;
-    const body = split?.body ?? cut.body;
-    const sources = JSON.stringify({ cited, quoted: formatQuotes(body, quoted) });
-    // A text that would not come out again as it is stays whole.
-    if (joinText(body, { ...(cited === undefined ? {} : { cited }), quoted }, parts) === text)
-      return { body, sources };
-  } else if (split !== undefined && cited !== undefined && putCited(split.body, cited) === text)
-    return { body: split.body, sources: JSON.stringify(cited) };
-  return { body: text, sources: null };
+  const found = cutQuoted(text, blocks);
+  // A text that would not come out again as it is stays whole.
+  const cut =
+    found !== undefined && putQuoted(found.body, found.quoted, found.parts) === text ? found : undefined;
+  const whole = cut?.body ?? text;
+  const split = cutCited(whole);
+  // What is cited stands behind all that is quoted.
+  const { body, cited } = (cut?.quoted.at(-1)?.at ?? 0) <= (split?.at ?? 0) ? { ...split } : {};
+  if (cut === undefined)
+    return { body: body ?? text, sources: cited === undefined ? null : JSON.stringify(cited) };
+  return { body: body ?? whole, sources: JSON.stringify({ cited, quoted: formatQuotes(whole, cut.quoted) }) };
 }
 
 /** Reads the column `sources` of the row that begins at `seq`; nothing where it does not fit the body. */
@@ -127,7 +125,7 @@ let latest: { readonly deltas: readonly SessionRecord[]; readonly text: string }
 /** What deltas say, as it stands between the quotes of a JSON text. */
 export function streamed(deltas: readonly SessionRecord[]): string {
   if (latest !== undefined && isSameList(latest.deltas, deltas)) return latest.text;
-  const text = inQuotes(deltas.map(deltaText).join(""));
+  const text = toOneString(deltas.map(stringsOf).join(""));
   latest = { deltas, text };
   return text;
 }

@@ -13,19 +13,23 @@ const FEWEST = 4;
 /** Inclusive ranges, ascending. */
 export type Ranges = ReadonlyArray<readonly [number, number]>;
 
+/** A text without the seqs that it cites, which stood at `at`. */
+export interface CitedCut {
+  readonly body: string;
+  readonly at: number;
+  readonly cited: Ranges;
+}
+
 /** Takes the cited seqs out of a text, where that can be undone to the byte. */
-export function cutCited(text: string): { readonly body: string; readonly cited: Ranges } | undefined {
-  const start = text.lastIndexOf(SOURCES);
-  if (start < 0) return undefined;
-  const end = text.indexOf("]", start);
+export function cutCited(text: string): CitedCut | undefined {
+  const at = text.lastIndexOf(SOURCES);
+  if (at < 0) return undefined;
+  const end = text.indexOf("]", at);
   if (!ENVELOPE_END.test(text.slice(end + 1))) return undefined;
-  const cited = toRanges(
-    text
-      .slice(start + SOURCES.length, end)
-      .split(",")
-      .map(Number),
-  );
-  return cited === undefined ? undefined : { body: text.slice(0, start) + text.slice(end + 1), cited };
+  const cited = toRanges(text, at + SOURCES.length, end);
+  const body = text.slice(0, at) + text.slice(end + 1);
+  // Where they are put back.
+  return cited === undefined || body.lastIndexOf(SURFACE_OP) !== at ? undefined : { body, at, cited };
 }
 
 /** The text that {@link cutCited} was given. */
@@ -54,15 +58,37 @@ export function expandRanges(ranges: Ranges): number[] {
   return ranges.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, k) => first + k));
 }
 
-/** Only ascending lists: ranges could not tell another order. */
-function toRanges(seqs: readonly number[]): Ranges | undefined {
-  if (seqs.length < FEWEST) return undefined;
+const ZERO = 0x30;
+const COMMA = 0x2c;
+/** Any number of so many digits is exact. */
+const MOST_DIGITS = 15;
+
+/**
+ * The seqs that stand in a text from `start` to `end`, if they are ascending, since ranges could tell no other order, and
+ * written as JSON writes numbers: then the ranges make the same text again.
+ */
+function toRanges(text: string, start: number, end: number): Ranges | undefined {
   const ranges: Array<[number, number]> = [];
-  for (const seq of seqs) {
-    const last = ranges.at(-1);
-    if (!Number.isSafeInteger(seq) || seq <= (last?.[1] ?? -1)) return undefined;
-    if (last !== undefined && seq === last[1] + 1) last[1] = seq;
-    else ranges.push([seq, seq]);
+  let range: [number, number] | undefined;
+  let count = 0;
+  for (let at = start; at < end; at += 1) {
+    const from = at;
+    let seq = 0;
+    for (; at < end; at += 1) {
+      const digit = text.charCodeAt(at) - ZERO;
+      if (digit < 0 || digit > 9) break;
+      seq = seq * 10 + digit;
+    }
+    const digits = at - from;
+    const isNumber = digits > 0 && digits <= MOST_DIGITS && (digits === 1 || text.charCodeAt(from) !== ZERO);
+    const isEnd = at === end || (text.charCodeAt(at) === COMMA && at + 1 < end);
+    if (!isNumber || !isEnd || seq <= (range?.[1] ?? -1)) return undefined;
+    if (range !== undefined && seq === range[1] + 1) range[1] = seq;
+    else {
+      range = [seq, seq];
+      ranges.push(range);
+    }
+    count += 1;
   }
-  return ranges;
+  return count < FEWEST ? undefined : ranges;
 }

@@ -1,6 +1,6 @@
 import type { SessionRecord } from "../../session/records.ts";
 import { isRunType } from "../../session/runs.ts";
-import { blockOf, deltaText, endedBlockOf, inQuotes } from "./delta-text.ts";
+import { blockOf, endedBlockOf, stringsOf, toOneString } from "./delta-text.ts";
 import { recordChecksum } from "./keys.ts";
 import { addChecksum, type StreamedText } from "./quotes.ts";
 import { type RowText, splitText } from "./row-text.ts";
@@ -22,12 +22,17 @@ export function isStepBorder(type: string): boolean {
 
 /** A block that is being streamed. Its deltas are parsed when its text may come again. */
 class StreamedBlock {
+  readonly #key: StreamedText["key"];
   readonly #deltas: Array<[number, number]> = [];
   #checksum = 0;
   #unread: SessionRecord[] = [];
-  #text = "";
+  #strings = "";
   #length = 0;
   #read: StreamedText | undefined;
+
+  constructor(block: string) {
+    this.#key = block.startsWith("tool-call") ? "arguments" : "text";
+  }
 
   get isLong(): boolean {
     return this.#length >= LEAST_LENGTH;
@@ -46,11 +51,16 @@ class StreamedBlock {
 
   read(): StreamedText {
     if (this.#unread.length > 0) {
-      this.#text += this.#unread.map(deltaText).join("");
+      this.#strings += this.#unread.map(stringsOf).join("");
       this.#unread = [];
       this.#read = undefined;
     }
-    this.#read ??= { deltas: this.#deltas, inQuotes: inQuotes(this.#text), checksum: this.#checksum };
+    this.#read ??= {
+      key: this.#key,
+      deltas: this.#deltas,
+      inQuotes: toOneString(this.#strings),
+      checksum: this.#checksum,
+    };
     return this.#read;
   }
 }
@@ -125,7 +135,7 @@ export class StreamedBlocks {
     this.#length += text.length;
     const key = blockOf(record);
     if (key === undefined) return { body: text, sources: null };
-    const block = step.blocks.get(key) ?? new StreamedBlock();
+    const block = step.blocks.get(key) ?? new StreamedBlock(key);
     step.blocks.set(key, block);
     return { body: text, sources: null, block };
   }

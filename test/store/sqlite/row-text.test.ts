@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { parseSources, SplitRecord, splitText } from "../../../src/store/sqlite/row-text.ts";
+
+/* How texts are split into columns, whatever stands in them. */
+
+function whole({ body, sources }: ReturnType<typeof splitText>): string {
+  const parsed = sources === null ? {} : parseSources(sources, body, Number.MAX_SAFE_INTEGER);
+  if (parsed === undefined) throw new Error(`${sources} does not fit`);
+  return new SplitRecord({ seq: 0, count: 1, type: "x", time: 0, text: body }, parsed).text;
+}
+
+const number = fc.oneof(
+  fc.nat(40).map(String),
+  fc.maxSafeNat().map(String),
+  fc.constantFrom("007", "-1", "1.5", "1e3", "", " 4", "0", "1,", "9".repeat(20), "]", '"x"', "null"),
+);
+const list = fc.oneof(
+  fc.array(number, { maxLength: 9 }).map((numbers) => numbers.join()),
+  fc
+    .uniqueArray(fc.nat(30), { minLength: 4, maxLength: 20 })
+    .map((seqs) => seqs.toSorted((a, b) => a - b).join()),
+);
+const op = fc.constantFrom(
+  '"append"',
+  '{"op":"replace","start":1,"end":2}',
+  '{"op":"replace","surfaceOp":"append"}',
+  '{"a":{}}',
+);
+const end = fc.constantFrom("}", ',"ignorable":true}', ',"ignorable":false}', ',"more":1}', "}}");
+
+test("the seqs that a text cites are put back as they stood, however they are written", () => {
+  let split = 0;
+  fc.assert(
+    fc.property(fc.string(), list, op, end, (data, seqs, surfaceOp, rest) => {
+      const text = `{"data":${JSON.stringify(data)},"sourceEventSeqs":[${seqs}],"surfaceOp":${surfaceOp}${rest}`;
+      const columns = splitText(text);
+      if (columns.sources !== null) split += 1;
+      expect(whole(columns)).toBe(text);
+    }),
+    { numRuns: 1_000 },
+  );
+  expect(split).toBeGreaterThan(50);
+});
