@@ -4,10 +4,10 @@ import { isRunType } from "../../session/runs.ts";
 import { CorruptError } from "../errors.ts";
 import { addChecksum, type Quote } from "./quotes.ts";
 import { SplitRecord, streamed } from "./row-text.ts";
-import { type DecodedRow, decodeRow, type RecordRow } from "./rows.ts";
+import { assertChecksum, type DecodedRow, type RecordRow } from "./rows.ts";
 import { isStepBorder, MAX_REACH } from "./streamed-blocks.ts";
 
-/** Reads rows of a session, those that begin at seq `first` to seq `last` at least. */
+/** Reads the rows of a session that begin at seq `first` to seq `last`. */
 type LoadRows = (first: number, last: number) => readonly RecordRow[];
 
 /** What a quote stands for, or why it stands for nothing. */
@@ -157,7 +157,12 @@ export class QuotedRows {
   #loaded(first: number, last: number): readonly DecodedRow[] | string {
     const rows = this.#load?.(first, last) ?? [];
     try {
-      return rows.filter(({ seq }) => seq <= last).map((row) => decodeRow(row, "", ""));
+      return rows.map((row) => {
+        const { seq, count, type, time, body: text, checksum } = row;
+        assertChecksum(row, { seq });
+        // What is in it was looked at when it was quoted, and is the same if the sum of the checksums is.
+        return { decoded: { record: { seq, count, type, time, text }, unknownType: false }, checksum };
+      });
     } catch (error) {
       if (!(error instanceof CorruptError)) throw error;
       return `at seq ${error.place.seq}: ${error.what}`;

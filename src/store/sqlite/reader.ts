@@ -23,6 +23,7 @@ import {
 } from "./rows.ts";
 import listSessions from "./sql/list-sessions.sql" with { type: "text" };
 import selectPage from "./sql/select-page.sql" with { type: "text" };
+import selectRange from "./sql/select-range.sql" with { type: "text" };
 import selectRecordStart from "./sql/select-record-start.sql" with { type: "text" };
 import selectSession from "./sql/select-session.sql" with { type: "text" };
 import selectStraySession from "./sql/select-stray-session.sql" with { type: "text" };
@@ -77,7 +78,7 @@ export class SqliteReader implements Disposable {
     const start = this.#get(selectRecordStart, { session: session.number, seq });
     const from = isTailRow(start) ? start.seq : seq;
     if (isTailRow(start)) this.#assertFollows(id, session.number, from);
-    const rows = this.#rows(session.number, from, limit);
+    const rows = this.#rows(selectPage, { session: session.number, from, limit });
     const last = rows.at(-1);
     // What is asked for goes beyond what can be read.
     if (last === undefined || last.seq + last.count - seq < limit) this.#assertWhole(id);
@@ -186,11 +187,11 @@ export class SqliteReader implements Disposable {
   /** What rows quote is read by itself where it lies before those that are read, or far back. */
   #quoted(id: string, session: number): QuotedRows {
     const place = { path: this.#path, sessionId: id };
-    return new QuotedRows(place, (first, last) => this.#rows(session, first, last - first + 1));
+    return new QuotedRows(place, (first, last) => this.#rows(selectRange, { session, first, last }));
   }
 
-  #rows(session: number, from: number, limit: number): RecordRow[] {
-    const rows = this.#read((database) => database.query(selectPage).all({ session, from, limit }));
+  #rows(sql: string, parameters: Record<string, number>): RecordRow[] {
+    const rows = this.#read((database) => database.query(sql).all(parameters));
     if (rows.every(isRecordRow)) return rows;
     throw this.#otherShape();
   }

@@ -35,7 +35,15 @@ export function cutCited(text: string): CitedCut | undefined {
 /** The text that {@link cutCited} was given. */
 export function putCited(body: string, cited: Ranges): string {
   const at = body.lastIndexOf(SURFACE_OP);
-  return `${body.slice(0, at)}${SOURCES}${expandRanges(cited).join(",")}]${body.slice(at)}`;
+  return `${body.slice(0, at)}${SOURCES}${listOf(cited)}]${body.slice(at)}`;
+}
+
+function listOf(ranges: Ranges): string {
+  let list = "";
+  for (const [first, last] of ranges) {
+    for (let seq = first; seq <= last; seq += 1) list += list === "" ? seq : `,${seq}`;
+  }
+  return list;
 }
 
 /** A value that holds ascending ranges of seqs before `end`. */

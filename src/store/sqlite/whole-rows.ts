@@ -5,7 +5,7 @@ import { recordChecksum } from "./keys.ts";
 import { QuotedRows } from "./quoted-rows.ts";
 import { putBack } from "./row-text.ts";
 import { decodeRow, isRecordRow } from "./rows.ts";
-import selectPage from "./sql/select-page.sql" with { type: "text" };
+import selectRange from "./sql/select-range.sql" with { type: "text" };
 
 type StoredRow = Readonly<Record<string, SqlValue>>;
 
@@ -20,10 +20,7 @@ export class WholeRows {
   constructor(database: Database, path: string, session: number) {
     this.#path = path;
     this.#quoted = new QuotedRows({ path }, (first, last) =>
-      database
-        .query(selectPage)
-        .all({ session, from: first, limit: last - first + 1 })
-        .filter(isRecordRow),
+      database.query(selectRange).all({ session, first, last }).filter(isRecordRow),
     );
   }
 
