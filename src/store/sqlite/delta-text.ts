@@ -38,18 +38,24 @@ const STRINGS = [
   ['"argumentsDelta":"', '"}}}'],
 ] as const;
 const BETWEEN = /","/g;
+/** An escaped quote, a comma, and the end of a string: it looks like what is between two of them. */
+const LOOKALIKE = '\\","';
+const ESCAPE_OR_BETWEEN = /(\\.)|","/g;
 /** Half of a character may stand in one delta, and half in the next. */
 const HALF = "\\ud";
 
 /**
- * What a record of deltas adds to the text of its block, as it stands in JSON: its own text without what stands between the
- * strings. Whoever quotes it looks whether it is what was quoted, so that a string that ends like what is taken out does no
- * harm.
+ * What a record of deltas adds to the text of its block: its strings, one after the other, as they stand in its text. To
+ * take out what is between them is seven times as quick as to parse them.
  */
 export function stringsOf({ text }: RecordText): string {
   for (const [start, end] of STRINGS) {
     const at = text.indexOf(start);
-    if (at >= 0 && text.endsWith(end)) return text.slice(at + start.length, -end.length).replace(BETWEEN, "");
+    if (at < 0 || !text.endsWith(end)) continue;
+    const strings = text.slice(at + start.length, -end.length);
+    return strings.includes(LOOKALIKE)
+      ? strings.replace(ESCAPE_OR_BETWEEN, "$1")
+      : strings.replace(BETWEEN, "");
   }
   return "";
 }

@@ -119,17 +119,23 @@ export class SplitRecord implements SessionRecord {
   }
 }
 
-/** Whoever reads the end of a block reads the message with the same text next. */
-let latest: { readonly deltas: readonly SessionRecord[]; readonly text: string } | undefined;
+/** Texts that were put together last: whoever reads the ends of blocks reads the message with the same texts next. */
+const latest: Array<{ readonly deltas: readonly SessionRecord[]; readonly text: string }> = [];
+const MOST_LATEST = 8;
+/** Of all of them, in UTF-16 units. */
+const MOST_LENGTH = 2 * 1024 * 1024;
+let latestLength = 0;
 
 /** What deltas say, as it stands between the quotes of a JSON text. */
 export function streamed(deltas: readonly SessionRecord[]): string {
-  if (latest !== undefined && isSameList(latest.deltas, deltas)) return latest.text;
+  // Rows that quote the same share the list.
+  const known = latest.find((one) => one.deltas === deltas);
+  if (known !== undefined) return known.text;
   const text = toOneString(deltas.map(stringsOf).join(""));
-  latest = { deltas, text };
+  latest.push({ deltas, text });
+  latestLength += text.length;
+  while (latestLength > MOST_LENGTH || latest.length > MOST_LATEST) {
+    latestLength -= latest.shift()?.text.length ?? 0;
+  }
   return text;
-}
-
-function isSameList(left: readonly SessionRecord[], right: readonly SessionRecord[]): boolean {
-  return left.length === right.length && left.every((record, k) => record === right[k]);
 }

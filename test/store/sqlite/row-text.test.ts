@@ -1,6 +1,11 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { encodeEvent, packBatch } from "../../../src/session/records.ts";
+import { stringsOf, toOneString } from "../../../src/store/sqlite/delta-text.ts";
 import { parseSources, SplitRecord, splitText } from "../../../src/store/sqlite/row-text.ts";
+
+import { oddString, toEvents } from "../../fixtures/arbitraries.ts";
+import { callDelta, textDelta } from "../../fixtures/event-drafts.ts";
 
 /* How texts are split into columns, whatever stands in them. */
 
@@ -41,4 +46,36 @@ test("the seqs that a text cites are put back as they stood, however they are wr
     { numRuns: 1_000 },
   );
   expect(split).toBeGreaterThan(50);
+});
+
+/** Ends and beginnings of strings that look like what stands between two of them. */
+const tricky = fc.constantFrom(
+  '"',
+  '",',
+  ',"',
+  '","',
+  ",",
+  "\\",
+  '\\"',
+  '\\",',
+  "",
+  "\ud83e",
+  "\udd80",
+  "\\ud83e",
+);
+
+test("the strings of deltas are put together as JSON writes them together", () => {
+  const pieces = fc.array(fc.oneof(tricky, oddString(3)), { minLength: 1, maxLength: 12 });
+  fc.assert(
+    fc.property(pieces, fc.boolean(), (texts, isCall) => {
+      const at = { turn: 1, step: 1 };
+      const drafts = texts.map((text) =>
+        isCall ? callDelta(at, "c,", text, { name: '"' }) : textDelta(at, text),
+      );
+      const records = packBatch(toEvents(drafts).map(encodeEvent));
+      const written = JSON.stringify(texts.join("")).slice(1, -1);
+      expect(toOneString(records.map(stringsOf).join(""))).toBe(written);
+    }),
+    { numRuns: 2_000 },
+  );
 });
