@@ -43,13 +43,14 @@ interface Cut {
   readonly block: StreamedText;
 }
 
-/** A text without what stands in deltas too, and where that belongs; nothing where nothing does. */
+/**
+ * A text without what stands in deltas too, and where that belongs; nothing where nothing does. What is taken out was found
+ * there to the byte, so that it comes out again as it was.
+ */
 export function cutQuoted(
   text: string,
   blocks: Iterable<StreamedText>,
-):
-  | { readonly body: string; readonly quoted: readonly Quote[]; readonly parts: readonly string[] }
-  | undefined {
+): { readonly body: string; readonly quoted: readonly Quote[] } | undefined {
   const cuts: Cut[] = [];
   for (const block of blocks) {
     const start = findFree(text, block, cuts);
@@ -59,12 +60,12 @@ export function cutQuoted(
   cuts.sort((a, b) => a.start - b.start);
   let body = "";
   let from = 0;
-  const quoted = cuts.map(({ start, block }) => {
+  const quoted = cuts.map(({ start, block: { inQuotes, checksum, deltas } }) => {
     body += text.slice(from, start);
-    from = start + block.inQuotes.length;
-    return { at: body.length, checksum: block.checksum, deltas: block.deltas };
+    from = start + inQuotes.length;
+    return { at: body.length, checksum, deltas };
   });
-  return { body: body + text.slice(from), quoted, parts: cuts.map(({ block }) => block.inQuotes) };
+  return { body: body + text.slice(from), quoted };
 }
 
 /**

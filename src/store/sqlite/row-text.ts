@@ -23,17 +23,13 @@ export interface Sources {
 
 /** @param blocks what was streamed before, and may stand in the text again */
 export function splitText(text: string, blocks: Iterable<StreamedText> = []): RowText {
-  const found = cutQuoted(text, blocks);
-  // A text that would not come out again as it is stays whole.
-  const cut =
-    found !== undefined && putQuoted(found.body, found.quoted, found.parts) === text ? found : undefined;
+  const cut = cutQuoted(text, blocks);
   const whole = cut?.body ?? text;
   const split = cutCited(whole);
   // What is cited stands behind all that is quoted.
-  const { body, cited } = (cut?.quoted.at(-1)?.at ?? 0) <= (split?.at ?? 0) ? { ...split } : {};
-  if (cut === undefined)
-    return { body: body ?? text, sources: cited === undefined ? null : JSON.stringify(cited) };
-  return { body: body ?? whole, sources: JSON.stringify({ cited, quoted: formatQuotes(whole, cut.quoted) }) };
+  const { body = whole, cited } = (cut?.quoted.at(-1)?.at ?? 0) <= (split?.at ?? 0) ? { ...split } : {};
+  if (cut === undefined) return { body, sources: cited === undefined ? null : JSON.stringify(cited) };
+  return { body, sources: JSON.stringify({ cited, quoted: formatQuotes(whole, cut.quoted) }) };
 }
 
 /** Reads the column `sources` of the row that begins at `seq`; nothing where it does not fit the body. */
