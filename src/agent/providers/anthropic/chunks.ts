@@ -117,10 +117,10 @@ export class MessageAssembler implements AnswerReader {
   }
 
   #stop(reason: string, details: StopDetails): void {
+    // Masked before it is cut: half a key is a leak too.
+    const named = clip(this.#mask(reason), 40);
     if (this.#stopReason !== undefined && this.#stopReason !== reason) {
-      throw badResponse(
-        `The provider sent two stop reasons, "${this.#stopReason}" and "${clip(reason, 40)}"`,
-      );
+      throw badResponse(`The provider sent two stop reasons, "${this.#stopReason}" and "${named}"`);
     }
     if (reason === "refusal") {
       const words = [details?.category, details?.explanation].filter(Boolean).join(": ");
@@ -128,7 +128,7 @@ export class MessageAssembler implements AnswerReader {
       throw refused(`The model refused to answer${tail}`);
     }
     if (!FINISH_KINDS.has(reason)) {
-      throw badResponse(`The provider ended with an unknown stop reason "${clip(reason, 40)}"`);
+      throw badResponse(`The provider ended with an unknown stop reason "${named}"`);
     }
     if ([...this.#blocks.values()].some((block) => block !== undefined)) {
       throw badResponse("The provider ended its answer in the middle of a block");

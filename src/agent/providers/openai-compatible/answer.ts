@@ -7,11 +7,12 @@ import { ChunkAssembler } from "./chunks.ts";
 /** Reads the events of one Chat Completions answer: chunks, errors among them, and the mark at the end. */
 export class ChatAnswerReader implements AnswerReader {
   readonly #mask: (text: string) => string;
-  readonly #assembler = new ChunkAssembler();
+  readonly #assembler: ChunkAssembler;
   #isOver = false;
 
   constructor(mask: (text: string) => string) {
     this.#mask = mask;
+    this.#assembler = new ChunkAssembler(mask);
   }
 
   get isOver(): boolean {

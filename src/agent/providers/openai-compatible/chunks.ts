@@ -46,11 +46,17 @@ class ProseBlock {
  */
 export class ChunkAssembler {
   readonly #calls = new ToolCallAssembler();
+  readonly #mask: (text: string) => string;
   #blocks = 0;
   #prose: ProseBlock | undefined;
   #finish: string | undefined;
   #isOver = false;
   #usage: WireUsage | undefined;
+
+  /** @param mask hides the API key in words of the provider that go into errors */
+  constructor(mask: (text: string) => string = (text) => text) {
+    this.#mask = mask;
+  }
 
   /** Takes one parsed item of the stream. @throws ProviderError when it breaks the protocol. */
   add(item: unknown): Chunk[] {
@@ -135,7 +141,9 @@ export class ChunkAssembler {
     if (reason === "content_filter") throw refused("The provider's content filter stopped the answer");
     if (FAILURES.has(reason)) throw failedMidway(reason);
     if (!FINISH_KINDS.has(reason)) {
-      throw badResponse(`The provider ended with an unknown finish reason "${clip(reason, 40)}"`);
+      // Masked before it is cut: half a key is a leak too.
+      const named = clip(this.#mask(reason), 40);
+      throw badResponse(`The provider ended with an unknown finish reason "${named}"`);
     }
     if (this.#finish !== undefined && this.#finish !== reason) {
       throw badResponse(`The provider sent two finish reasons, "${this.#finish}" and "${reason}"`);
