@@ -2,11 +2,12 @@ import { join } from "node:path";
 import { logs } from "./logs.ts";
 import { BenchFolder, type Figure, format, median, runCase } from "./measure.ts";
 import { measureStartup } from "./startup.ts";
+import { stream } from "./stream.ts";
 import { verify, verifyLarge } from "./verify.ts";
 
 /*
  * Prints each figure beside its floor, measured in the same run on the same machine. `bun run bench [PART…]` runs the
- * parts named: commits, bulk, cold, startup, logs, verify; and verify-large, which takes minutes and runs only when it is
+ * parts named: commits, bulk, cold, startup, logs, verify, stream; and verify-large, which takes minutes and runs only when it is
  * named. It asserts nothing: a slow machine is not a defect.
  */
 
@@ -14,7 +15,15 @@ const RUNS = 7;
 const executable = process.env["HOLDFAST_EXECUTABLE"] ?? join(import.meta.dir, "..", "dist", "holdfast");
 
 type Part = () => Promise<Figure[]>;
-const PARTS: Readonly<Record<string, Part>> = { commits, bulk, cold, startup, logs, verify };
+const PARTS: Readonly<Record<string, Part>> = {
+  commits,
+  bulk,
+  cold,
+  startup,
+  logs,
+  verify,
+  stream: () => stream(executable),
+};
 const ALL_PARTS: Readonly<Record<string, Part>> = { ...PARTS, "verify-large": verifyLarge };
 const wanted = process.argv.slice(2);
 for (const name of wanted.length > 0 ? wanted : Object.keys(PARTS)) {

@@ -18,6 +18,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   "@commander-js/extra-typings": ["src/cli/"],
   "@logtape/logtape": ["src/cli/", "src/host/"],
   openai: ["src/agent/providers/openai-compatible/"],
+  "@anthropic-ai/sdk": ["src/agent/providers/anthropic/"],
 };
 
 /** Clocks, chance, and the world outside: what pure code gets as parameters or not at all. */

@@ -74,12 +74,14 @@ export class Agent implements AsyncDisposable {
         offer: (delta) => live.offer(delta),
       });
     } finally {
+      live.settle();
       // A Turn that could not save its envelope has not taken the session up: the next one still does.
       if (Bun.deepEquals(session.projections.requestHeader, envelope)) this.#resumed = false;
     }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
+    this.live.close();
     return this.session[Symbol.asyncDispose]();
   }
 }

@@ -39,13 +39,25 @@ export class InvocationQueue {
    * @throws DuplicateInvocationError, QueueFullError, ClosingError, InvocationCancelledError, or what the task threw
    */
   submit(id: string, task: InvocationTask): Promise<TurnResult> {
-    if (this.#closing) return Promise.reject(new ClosingError());
-    if (this.#live.has(id)) return Promise.reject(new DuplicateInvocationError(id));
-    if (this.#live.size > this.#capacity) return Promise.reject(new QueueFullError(this.#capacity));
-    const invocation = { task, abort: new AbortController(), answer: Promise.withResolvers<TurnResult>() };
-    this.#live.set(id, invocation);
+    try {
+      return this.enqueue(id, task).answer;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * Queues an invocation. `answer` is its Turn's result, or fails as {@link submit} does.
+   * @throws DuplicateInvocationError, QueueFullError, ClosingError at once
+   */
+  enqueue(id: string, task: InvocationTask): { readonly answer: Promise<TurnResult> } {
+    if (this.#closing) throw new ClosingError();
+    if (this.#live.has(id)) throw new DuplicateInvocationError(id);
+    if (this.#live.size > this.#capacity) throw new QueueFullError(this.#capacity);
+    const answer = Promise.withResolvers<TurnResult>();
+    this.#live.set(id, { task, abort: new AbortController(), answer });
     void this.#next();
-    return invocation.answer.promise;
+    return { answer: answer.promise };
   }
 
   /** Cancels a queued or running invocation. Returns whether there was one. */

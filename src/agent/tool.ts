@@ -9,7 +9,18 @@ export interface ToolOutput {
 
 /** A tool that an agent may call. `run` gets arguments that fit `parameters`; what it throws becomes an error result. */
 export interface Tool extends ToolDescriptor {
+  /** Most milliseconds of one call; the registry's limit when absent. */
+  readonly timeoutMs?: number;
+  /** `signal` fires when the Turn is stopped or the time is over. One that ignores it is left behind. */
   run(args: JsonObject, signal: AbortSignal): Promise<ToolOutput>;
+}
+
+/** What one call may take. */
+export interface ToolLimits {
+  /** Milliseconds; 120,000 when absent. Of no effect on a handler that never lets the event loop go on. */
+  readonly timeoutMs?: number;
+  /** Bytes of UTF-8 that a result's text may have, and its metadata as JSON; 256 KiB when absent. */
+  readonly maxResultBytes?: number;
 }
 
 /** A failure that the model should read and can act on, with the stable code that the log keeps. */

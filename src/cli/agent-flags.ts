@@ -1,13 +1,15 @@
-import type { Command, Option } from "@commander-js/extra-typings";
+import { type Command, Option } from "@commander-js/extra-typings";
+import { UsageError } from "../host/usage.ts";
 import { flag } from "./options.ts";
 
 /** What the help of a command with these flags says of them all. */
 export const SETTINGS_HELP = `Each flag can be given as a variable too: --session-db as HOLDFAST_SESSION_DB, and so on; or in the JSON
-file of --config, as "sessionDb". Flags win over variables, those over the file.`;
+file of --config, as "sessionDb". Flags win over variables, those over the file.
+Secrets are never flags: --api-key-env names the variable that holds an API key.`;
 
 /** Adds the flags of everything that runs an agent. */
 export function withAgentFlags(command: Command): Command {
-  for (const option of agentFlags()) command.addOption(option);
+  for (const option of [...agentFlags(), ...secretFlags()]) command.addOption(option);
   return command;
 }
 
@@ -19,7 +21,7 @@ function agentFlags(): Option[] {
     flag("--jsonl-encoding <name>", "how new session logs are written: zstd or none"),
     flag("--session-id <id>", "session to create or go on with (default: default)"),
     flag("--fork-from <id>", "begin the session with a copy of this one"),
-    flag("--at <seq>", "end of the Turn to fork after (default: the last one)"),
+    flag("--at <seq>", "seq of the turn/end to fork after; the last one without this"),
     flag("--provider <name>", "demo, openai-compatible or anthropic (default: demo)"),
     flag("--model <name>", "model to ask"),
     flag("--base-url <url>", "base URL of the provider, such as http://localhost:11434/v1"),
@@ -53,7 +55,19 @@ export function listenFlags(): Option[] {
   ];
 }
 
-/** A flag that may be repeated: its values in order. */
-function collect(value: string, before: unknown): string[] {
-  return [...(Array.isArray(before) ? before : []), value];
+/** What people expect to be flags, and other users of the machine could read in the list of processes. */
+function secretFlags(): Option[] {
+  return ["--api-key <key>", "--token <token>"].map((flags) =>
+    new Option(flags).hideHelp().argParser(() => {
+      throw new UsageError(
+        `${flags.split(" ")[0]} is no flag: arguments of a process can be read by others`,
+        "Put an API key into a variable and name it with --api-key-env; a token of HTTP clients into HOLDFAST_TOKEN.",
+      );
+    }),
+  );
+}
+
+/** A flag that may be repeated: a text, or several in order. */
+function collect(value: string, before: unknown): unknown {
+  return before === undefined ? value : [before, value].flat();
 }

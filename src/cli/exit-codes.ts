@@ -12,6 +12,7 @@ export const EXIT = {
   corrupt: 5,
   locked: 6,
   unsupported: 7,
+  hungUp: 129,
   interrupted: 130,
   terminated: 143,
 } as const;
@@ -19,6 +20,7 @@ export const EXIT = {
 const OTHER_CODES: Readonly<Record<string, number>> = {
   usage: EXIT.usage,
   "provider-options": EXIT.usage,
+  "fork-boundary": EXIT.usage,
   "port-in-use": EXIT.conflict,
   "invocation-duplicate": EXIT.conflict,
   "invocation-cancelled": EXIT.conflict,

@@ -1,127 +1,108 @@
-import { z } from "zod";
-import { UsageError } from "../host/usage.ts";
+import type { RuntimeConfig } from "../host/config.ts";
+import { type RawOptions, UsageError } from "../host/usage.ts";
 import { HoldfastError } from "../session/errors.ts";
-import { EXIT, exitCodeFor } from "./exit-codes.ts";
+import { type Answer, earlyEnd, runTurn, type TurnSource, type TurnView } from "./conversation/source.ts";
+import { EXIT, reportError } from "./exit-codes.ts";
+import { type InvokeTarget, invokeTarget } from "./invoke-target.ts";
+import { jsonText } from "./json-text.ts";
+import { Output } from "./output.ts";
+import { printableLine } from "./printable.ts";
+import { StopSignals } from "./stop-signals.ts";
 
-export interface InvokeOptions {
-  readonly url: string;
-  readonly provider?: string | undefined;
-  readonly model?: string | undefined;
-}
-
-const answerSchema = z.object({
-  message: z.string(),
-  reason: z.looseObject({ kind: z.string() }),
-});
-const problemSchema = z.object({
-  code: z.string(),
-  title: z.string(),
-  detail: z.string(),
-  hint: z.string().optional(),
-});
-
-/** The Host did not answer as a Host does. */
-class HostError extends HoldfastError {
-  readonly code = "host-unreachable";
-}
-
-/** `holdfast invoke`: one Turn on a running Host. Prints the answer's text on stdout, and nothing else there. */
-export async function invoke(input: string, options: InvokeOptions): Promise<number> {
-  const url = invocationUrl(options.url);
-  const { provider, model } = options;
-  if ((provider === undefined) !== (model === undefined)) {
-    throw new UsageError(
-      "--provider and --model go together",
-      "Give both, or neither for the Host's own route.",
-    );
+/**
+ * `holdfast invoke`: one Turn, on a running Host or on a store. A terminal is shown the Turn while it runs; anything else
+ * gets the text of the answer, or one JSON object.
+ */
+export async function invoke(argument: string | undefined, raw: RawOptions, json: boolean): Promise<number> {
+  const target = await invokeTarget(raw, process.env);
+  const input = await readInput(argument);
+  using stop = new StopSignals();
+  try {
+    return await answer(target, input, json, stop.signal);
+  } catch (error) {
+    if (stop.code !== undefined) return stop.code;
+    if (json && error instanceof HoldfastError && error.code !== "usage") writeJson(problemOf(error));
+    return reportError(error);
   }
-  const route = provider === undefined || model === undefined ? undefined : { provider, model };
-  if (input.trim() === "")
-    throw new UsageError("The text is empty", "Say something: holdfast invoke 'Hello'");
-  let interrupted = false;
-  process.on("SIGINT", () => {
-    if (interrupted) process.exit(EXIT.interrupted);
-    interrupted = true;
-    // The answer to the invocation itself tells how it ended; a failing cancel only means that it ended already.
-    send(url, { method: "DELETE" }).catch(() => process.exit(EXIT.interrupted));
-  });
-  const response = await send(url, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ input, ...(route === undefined ? {} : { route }) }),
-  });
-  const body = await readJson(response, options.url);
-  if (interrupted && !response.ok) return EXIT.interrupted;
-  if (!response.ok) return reportProblem(body, options.url);
-  const { message, reason } = answerSchema.parse(body);
-  if (message !== "") process.stdout.write(message.endsWith("\n") ? message : `${message}\n`);
-  if (reason.kind === "completed") return EXIT.ok;
-  process.stderr.write(`holdfast: the Turn ended early: ${describeReason(reason)}\n`);
+}
+
+async function readInput(argument: string | undefined): Promise<string> {
+  if (argument === undefined) {
+    throw new UsageError("The text is missing", "Write it as an argument, or - to read it from stdin.");
+  }
+  if (argument === "-") return (await import("./conversation/standard-input.ts")).readStandardInput();
+  if (argument.trim() !== "") return argument;
+  throw new UsageError("The text is empty", "Say something: holdfast invoke 'Hello'");
+}
+
+async function answer(
+  target: InvokeTarget,
+  input: string,
+  json: boolean,
+  signal: AbortSignal,
+): Promise<number> {
+  await using resources = new AsyncDisposableStack();
+  const source = await openSource(target, resources);
+  signal.throwIfAborted();
+  signal.addEventListener("abort", () => source.cancel());
+  const view = json ? undefined : await terminalView();
+  const turn = await runTurn(source, input, view);
+  if (json) writeJson(turn);
+  else if (view === undefined) writeMessage(turn);
+  const early = earlyEnd(turn);
+  if (early === undefined) return EXIT.ok;
+  process.stderr.write(`holdfast: ${printableLine(early)}\n`);
   return EXIT.failure;
 }
 
-function invocationUrl(base: string): URL {
-  const root = URL.parse(base.endsWith("/") ? base : `${base}/`);
-  if (root === null || !/^https?:$/.test(root.protocol)) {
-    throw new UsageError(
-      `--url cannot be ${JSON.stringify(base)}`,
-      "Give the URL that `holdfast serve` printed.",
-    );
+async function openSource(target: InvokeTarget, resources: AsyncDisposableStack): Promise<TurnSource> {
+  if (target.kind === "host") {
+    const { HostSource } = await import("./conversation/host-source.ts");
+    return new HostSource(target.address, target.route, process.env["HOLDFAST_TOKEN"] || undefined);
   }
-  return new URL(`api/v1/agent/invocations/${crypto.randomUUID()}`, root);
+  const { LocalSource } = await import("./conversation/local-source.ts");
+  const runtime = resources.use(await openRuntimeFor(target.config));
+  return new LocalSource(runtime, () => crypto.randomUUID());
 }
 
-async function send(url: URL, init: RequestInit): Promise<Response> {
-  const token = process.env["HOLDFAST_TOKEN"];
-  const headers = new Headers(init.headers);
-  if (token !== undefined && token !== "") headers.set("authorization", `Bearer ${token}`);
+/** @throws StoreInUseError where a Host, most likely, holds the store */
+async function openRuntimeFor(config: RuntimeConfig) {
+  const { openLocal } = await import("./conversation/open-local.ts");
   try {
-    // A Turn takes as long as it takes; the Host's own timeouts bound it.
-    return await fetch(url, { ...init, headers, timeout: false });
-  } catch (cause) {
-    if (!isRefused(cause)) {
-      throw new HostError(`The Host at ${url.origin} went away before it answered`, {
-        hint: "The input may have been recorded. Start the Host, and read the session before you send it again.",
-        cause,
-      });
-    }
-    throw new HostError(
-      `No Host answers at ${url.origin}: ${cause instanceof Error ? cause.message : cause}`,
-      {
-        hint: "Start one with `holdfast serve`, or give its address with --url.",
-        cause,
-      },
-    );
+    return await openLocal(config);
+  } catch (error) {
+    throw error instanceof HoldfastError && error.code === "locked" ? new StoreInUseError(error) : error;
   }
 }
 
-/** Whether nobody listens there: then nothing was sent. */
-function isRefused(cause: unknown): boolean {
-  const code = typeof cause === "object" && cause !== null && "code" in cause ? String(cause.code) : "";
-  return ["ConnectionRefused", "ECONNREFUSED", "FailedToOpenSocket", "ENOTFOUND"].includes(code);
-}
+/** The store is locked; it can be reached through the Host that holds it. */
+class StoreInUseError extends HoldfastError {
+  readonly code = "locked";
 
-async function readJson(response: Response, url: string): Promise<unknown> {
-  try {
-    return await response.json();
-  } catch (cause) {
-    throw new HostError(`What answers at ${url} is not a Holdfast Host (status ${response.status})`, {
-      hint: "Check --url.",
+  constructor(cause: HoldfastError) {
+    super(cause.message, {
+      place: cause.place,
+      hint: "If that is a Host, send the input to it with --url URL. Else stop that process, or use another store.",
       cause,
     });
   }
 }
 
-function reportProblem(body: unknown, url: string): number {
-  const problem = problemSchema.safeParse(body);
-  if (!problem.success)
-    throw new HostError(`What answers at ${url} is not a Holdfast Host`, { hint: "Check --url." });
-  const { detail, hint, code } = problem.data;
-  process.stderr.write(`holdfast: ${detail}\n${hint === undefined ? "" : `  hint: ${hint}\n`}`);
-  return exitCodeFor(code);
+async function terminalView(): Promise<TurnView | undefined> {
+  if (process.stdout.isTTY !== true) return undefined;
+  const { TerminalView, terminalStyle } = await import("./conversation/terminal-view.ts");
+  return new TerminalView(new Output(true), terminalStyle(process.env));
 }
 
-function describeReason({ kind, error }: { readonly kind: string; readonly error?: unknown }): string {
-  const message = typeof error === "object" && error !== null ? Reflect.get(error, "message") : undefined;
-  return typeof message === "string" ? message : kind;
+function writeMessage({ message }: Answer): void {
+  if (message !== "") process.stdout.write(message.endsWith("\n") ? message : `${message}\n`);
+}
+
+function writeJson(value: object): void {
+  process.stdout.write(`${jsonText(value)}\n`);
+}
+
+/** The members of a problem that are the same for both kinds of sources. */
+function problemOf({ code, message, hint }: HoldfastError): object {
+  return { code, detail: message, hint };
 }

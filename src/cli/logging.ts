@@ -5,13 +5,13 @@ function formatValue(value: unknown, inspect: (value: unknown) => string): strin
   return typeof value === "string" && /^[\x20-\x7e]*$/.test(value) ? value : inspect(value);
 }
 
-/** Sends log records to stderr, one line each: time, level, category, message. */
-export async function configureLogging(): Promise<void> {
+/** Sends log records from a level on to stderr, one line each: time, level, category, message. */
+export async function configureLogging(lowestLevel: "info" | "warning" = "info"): Promise<void> {
   const format = getTextFormatter({ timestamp: "rfc3339", value: formatValue });
   await configure({
     sinks: { stderr: (record) => void process.stderr.write(format(record)) },
     loggers: [
-      { category: ["holdfast"], lowestLevel: "info", sinks: ["stderr"] },
+      { category: ["holdfast"], lowestLevel, sinks: ["stderr"] },
       { category: ["logtape", "meta"], lowestLevel: "warning", sinks: ["stderr"] },
     ],
   });

@@ -18,10 +18,11 @@ function escapeUnsafe(character: string): string {
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }
 
-/** Everything unsafe but `kept` is escaped as in JSON. */
-function escaped(text: string, kept: string): string {
+/** Everything unsafe but `kept` is escaped as in JSON. `before` is the text in front of this one. */
+function escaped(text: string, kept: string, before = ""): string {
   return text.replace(UNSAFE, (character, at: number) => {
-    const isKept = kept.includes(character) || JOINED.test(text.slice(Math.max(0, at - 2), at + 1));
+    const behind = at < 2 ? before.slice(at - 2) + text.slice(0, at) : text.slice(at - 2, at);
+    const isKept = kept.includes(character) || JOINED.test(behind + character);
     return isKept ? character : escapeUnsafe(character);
   });
 }
@@ -34,4 +35,31 @@ export function printable(text: string): string {
 /** The same on one line. */
 export function printableLine(text: string): string {
   return escaped(text, "");
+}
+
+/** {@link printable} for a text that comes in pieces, wherever they are cut: half a character waits for the other one. */
+export class PrintablePieces {
+  #before = "";
+  #held = "";
+
+  /** What can be shown now. */
+  push(piece: string): string {
+    const whole = this.#held + piece;
+    this.#held = /[\r\ud800-\udbff]$/.exec(whole)?.[0] ?? "";
+    return this.#show(whole.slice(0, whole.length - this.#held.length));
+  }
+
+  /** What was waiting, when no more will come. */
+  end(): string {
+    const rest = this.#held;
+    this.#held = "";
+    return this.#show(rest);
+  }
+
+  #show(raw: string): string {
+    const text = raw.replaceAll("\r\n", "\n");
+    const shown = escaped(text, "\n\t", this.#before);
+    this.#before = (this.#before + text).slice(-2);
+    return shown;
+  }
 }

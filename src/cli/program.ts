@@ -14,12 +14,15 @@ export async function run(args: readonly string[]): Promise<number> {
     .version(versionInfo().version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
     .exitOverride()
+    // An unknown flag is told without its value, which may be a key.
+    .configureOutput({ outputError: (text, write) => write(text.replace(/'(--[^'=\s]+)=[\s\S]*'/, "'$1'")) })
     .showHelpAfterError("Run `holdfast --help` to see what there is.");
   const finish = (exitCode: number) => {
     code = exitCode;
   };
   addServe(program, finish);
   addInvoke(program, finish);
+  addChat(program, finish);
   addSessions(program, finish);
   addDoctor(program, finish);
   assertNotBelow(program, args[0]);
@@ -68,21 +71,52 @@ Examples:
 }
 
 function addInvoke(program: Command, finish: (code: number) => void): void {
-  program
+  const base = program
     .command("invoke")
-    .description("send one input to a running Host and print the answer's text")
-    .argument("<text>", "what to say")
-    .addOption(flag("--url <url>", "address of the Host").default("http://127.0.0.1:8765"))
-    .addOption(new Option("--provider <name>", "provider to ask, with --model"))
-    .addOption(new Option("--model <name>", "model to ask, with --provider"))
-    .addHelpText(
-      "after",
-      "\nCtrl-C cancels the invocation.\n\nExample:\n  holdfast invoke 'What is in this folder?'",
-    )
-    .action(async (text, options) => {
-      const { invoke } = await import("./invoke.ts");
-      finish(await invoke(text, options));
-    });
+    .description("run one Turn: send one input to a Host, or to a store that no Host holds")
+    .usage("[options] <text>");
+  base.addOption(flag("--url <url>", "address of the Host, or unix:PATH (default: http://127.0.0.1:8765)"));
+  base.addOption(new Option("--json", "print one JSON object"));
+  const command = withAgentFlags(base).argument("[text]", "what to say; - reads it from stdin");
+  command.addHelpText(
+    "after",
+    `
+With --session-db or --session-dir the Turn runs in this process, and the other flags are for that. A Host takes only
+--provider and --model, together, which pick one of its routes; HOLDFAST_TOKEN is sent to it.
+${SETTINGS_HELP}
+A terminal is shown the Turn while it runs; a pipe gets the text of the answer. Ctrl-C cancels the Turn.
+
+Examples:
+  holdfast invoke 'What is in this folder?'
+  git diff | holdfast invoke --session-db ./data/reviews.db -`,
+  );
+  command.action(async (text, options) => {
+    const { invoke } = await import("./invoke.ts");
+    const { json, ...raw } = rawOptions(command, options);
+    finish(await invoke(text, raw, json?.value === true));
+  });
+}
+
+function addChat(program: Command, finish: (code: number) => void): void {
+  const command = withAgentFlags(
+    program.command("chat").description("talk with an agent on one session, in this terminal"),
+  );
+  command.addHelpText(
+    "after",
+    `
+Without --session-db and --session-dir the session lives in memory and ends with the process.
+${SETTINGS_HELP}
+/help in a conversation tells of its keys and commands. Input that comes from a pipe is taken line by line.
+
+Examples:
+  holdfast chat --session-db ./data/agent.db
+  holdfast chat --session-db ./data/agent.db --provider openai-compatible \\
+    --base-url http://localhost:11434/v1 --model llama3.2`,
+  );
+  command.action(async (options) => {
+    const { chat } = await import("./chat/chat.ts");
+    finish(await chat(rawOptions(command, options)));
+  });
 }
 
 function addDoctor(program: Command, finish: (code: number) => void): void {

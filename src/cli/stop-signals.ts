@@ -1,14 +1,15 @@
 import { EXIT } from "./exit-codes.ts";
 
+const CODES = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hungUp } as const;
+
 /** Ctrl-C and SIGTERM, for a command that stops between two steps. The second one ends the process at once. */
 export class StopSignals implements Disposable {
   readonly #abort = new AbortController();
   readonly #handlers = new Map<NodeJS.Signals, () => void>();
   #code: number | undefined;
 
-  constructor() {
-    this.#on("SIGINT", EXIT.interrupted);
-    this.#on("SIGTERM", EXIT.terminated);
+  constructor(signals: ReadonlyArray<keyof typeof CODES> = ["SIGINT", "SIGTERM"]) {
+    for (const signal of signals) this.#on(signal, CODES[signal]);
   }
 
   /** Aborted by the first signal. */

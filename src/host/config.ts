@@ -8,11 +8,14 @@ import {
   type ProviderKind,
   type ProviderName,
 } from "../agent/providers/index.ts";
-import { readSettingFile, withConfigFile } from "./config-file.ts";
+import { withConfigFile } from "./config-file.ts";
 import type { ListenAddress } from "./listen-address.ts";
-import { agentSettings, listenSettings } from "./settings.ts";
-import { isGiven, withOneStore } from "./store-options.ts";
-import { type RawOptions, UsageError } from "./usage.ts";
+import { assertWithout, type Environment, findSecrets, readApiKey, readToken } from "./secrets.ts";
+import { readSettingFile } from "./setting-file.ts";
+import { agentSettings, listenSettings, SOCKET_SCHEME } from "./settings.ts";
+import { hiddenText, shownPath, shownValue } from "./shown-value.ts";
+import { withOneStore } from "./store-options.ts";
+import { isGiven, type RawOption, type RawOptions, UsageError, withOneOf } from "./usage.ts";
 
 /** What an agent and its store run with. Durations are in milliseconds. */
 export interface RuntimeConfig {
@@ -50,8 +53,6 @@ export interface HostConfig extends RuntimeConfig {
   readonly token?: string;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);
 
 /** Whether only this machine can reach an address. */
@@ -65,52 +66,77 @@ export function isLoopback(host: string): boolean {
  * @throws UsageError naming the flag, the variable or the member of the file
  */
 export function parseConfig(raw: RawOptions, env: Environment): HostConfig {
-  const given = withConfigFile(raw);
-  const settings = parse(z.object({ ...agentSettings, ...listenSettings }), given);
-  const token = readToken(settings.tokenFile, env);
-  const listen = listenAddress(settings, given);
+  const given = withOneAddress(withOneStore(withConfigFile(raw)));
+  const runtime = runtimeConfig(given, env);
+  const settings = parse(hostSchema, given);
+  const token = readToken(option(given, "tokenFile"), env);
+  const listen = listenAddress(settings);
   if (listen.kind === "tcp" && !isLoopback(listen.host) && token === undefined) {
     throw new UsageError(
-      `--host ${listen.host} can be reached from other machines, and no token is set`,
+      `${sourceOf(given, "host")} names ${listen.host}, which other machines can reach, and no token is set`,
       "Set HOLDFAST_TOKEN or --token-file, or listen on 127.0.0.1.",
     );
   }
-  return {
-    ...runtimeConfig(settings, env),
-    listen,
-    maxQueue: settings.maxQueue,
-    ...(token === undefined ? {} : { token }),
-  };
+  return { ...runtime, listen, maxQueue: settings.maxQueue, ...(token === undefined ? {} : { token }) };
 }
 
 /** The configuration of an agent without a listener. @throws UsageError */
 export function parseRuntimeConfig(raw: RawOptions, env: Environment): RuntimeConfig {
-  return runtimeConfig(parse(agentSchema, withConfigFile(raw)), env);
+  return runtimeConfig(withOneStore(withConfigFile(raw)), env);
 }
 
 const agentSchema = z.object(agentSettings);
+const hostSchema = z.object(listenSettings);
+type AgentSettings = z.infer<typeof agentSchema>;
 
 function parse<S extends z.ZodObject>(schema: S, raw: RawOptions): z.infer<S> {
   // An empty flag is a mistake, unlike an empty variable.
-  const given = Object.entries(withOneStore(raw)).filter(([, option]) => isGiven(option));
-  const result = schema.safeParse(Object.fromEntries(given.map(([name, { value }]) => [name, value])));
+  const given = Object.entries(raw).filter(([, option]) => isGiven(option));
+  const values = Object.fromEntries(given.map(([name, { value }]) => [name, value]));
+  const result = schema.safeParse(values);
   if (result.success) return result.data;
-  const issue = result.error.issues[0];
-  const name = String(issue?.path[0]);
-  const option = raw[name];
+  const [issue] = result.error.issues;
+  const [name = "", ...inside] = issue?.path ?? [];
+  const value = inside.reduce<unknown>(
+    (whole, key) => (typeof whole === "object" && whole !== null ? Reflect.get(whole, key) : whole),
+    values[String(name)],
+  );
+  // What should name the variable with a key is often the key.
+  const isKey = name === "apiKeyEnv" && typeof value === "string" && value !== "";
+  const shown = isKey ? hiddenText(value) : shownValue(value);
   throw new UsageError(
-    `${option?.source ?? name} cannot be ${JSON.stringify(option?.value)}: ${issue?.message ?? "it is not valid"}`,
+    `${sourceOf(raw, String(name))} cannot be ${shown}: ${issue?.message ?? "it is not valid"}`,
   );
 }
 
-function runtimeConfig(settings: z.infer<typeof agentSchema>, env: Environment): RuntimeConfig {
+/** An option, if it is given. */
+function option(raw: RawOptions, name: string): RawOption | undefined {
+  const found = raw[name];
+  return isGiven(found) ? found : undefined;
+}
+
+/** Where an option came from; its flag where it was not given. */
+function sourceOf(raw: RawOptions, name: string): string {
+  return (
+    option(raw, name)?.source ?? `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+  );
+}
+
+function runtimeConfig(raw: RawOptions, env: Environment): RuntimeConfig {
+  const secrets = findSecrets(raw, env);
+  const settings = parse(agentSchema, raw);
   const { sessionDb, sessionDir, jsonlEncoding, provider, retries, maxSteps, systemPromptFile } = settings;
   const { reasoningEffort, temperature, maxTokens, stop, extraBody, forkFrom } = settings;
-  const connection = connectionFor(settings, env);
+  const model = modelFor(provider, settings.model, raw);
+  const connection = connectionFor(settings, raw, env);
   const sessionId = settings.sessionId ?? (forkFrom === undefined ? "default" : undefined);
+  const promptSource = sourceOf(raw, "systemPromptFile");
+  const systemPrompt =
+    systemPromptFile === undefined ? undefined : readSettingFile(promptSource, systemPromptFile).text;
+  assertWithout(secrets, systemPrompt, `The file that ${promptSource} names`);
   return {
     provider,
-    model: modelFor(provider, settings.model),
+    model,
     call: {
       ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
       ...(temperature === undefined ? {} : { temperature }),
@@ -121,58 +147,60 @@ function runtimeConfig(settings: z.infer<typeof agentSchema>, env: Environment):
     retries,
     maxSteps,
     toolTimeoutMs: settings.toolTimeout,
-    workspace: existingFolder(settings.workspace),
+    workspace: existingFolder(settings.workspace, raw),
     chunkWindowMs: settings.chunkWindow,
     drainTimeoutMs: settings.drainTimeout,
     ...(sessionDb === undefined ? {} : { sessionDb }),
     ...(sessionDir === undefined ? {} : { sessionDir }),
     ...(jsonlEncoding === undefined ? {} : { jsonlEncoding }),
     ...(sessionId === undefined ? {} : { sessionId }),
-    ...forkOf(settings),
+    ...forkOf(settings, raw),
     ...(connection === undefined ? {} : { connection }),
-    ...(systemPromptFile === undefined
-      ? {}
-      : { systemPrompt: readSettingFile("--system-prompt-file", systemPromptFile) }),
+    ...(systemPrompt === undefined ? {} : { systemPrompt }),
   };
 }
 
-function forkOf({
-  forkFrom,
-  at,
-  sessionId,
-}: Pick<z.infer<typeof agentSchema>, "forkFrom" | "at" | "sessionId">): Pick<RuntimeConfig, "forkFrom"> {
+function forkOf(
+  { forkFrom, at, sessionId }: AgentSettings,
+  raw: RawOptions,
+): Pick<RuntimeConfig, "forkFrom"> {
   if (forkFrom === undefined) {
     if (at === undefined) return {};
-    throw new UsageError("--at says where to fork, and --fork-from is missing", "Add --fork-from ID.");
+    throw new UsageError(
+      `${sourceOf(raw, "at")} says where to fork, and --fork-from is missing`,
+      "Add --fork-from ID.",
+    );
   }
   if (forkFrom === sessionId) {
     throw new UsageError(
-      "--fork-from and --session-id name the same session",
+      `${sourceOf(raw, "forkFrom")} and ${sourceOf(raw, "sessionId")} name the same session`,
       "Give the new one another id, or leave --session-id out for a new one.",
     );
   }
   return { forkFrom: { sessionId: forkFrom, ...(at === undefined ? {} : { boundary: at }) } };
 }
 
-function modelFor(provider: ProviderName, model: string | undefined): string {
+function modelFor(provider: ProviderName, model: string | undefined, raw: RawOptions): string {
   const kind: ProviderKind = PROVIDERS[provider];
   if (!("model" in kind)) return required(model, "--model", provider);
   if (model === undefined || model === kind.model) return kind.model;
   throw new UsageError(
-    `The provider ${provider} has no model ${JSON.stringify(model)}`,
+    `${sourceOf(raw, "model")} names ${shownValue(model)}, which the provider ${provider} does not have`,
     "Leave --model out, or name a real provider.",
   );
 }
 
 function connectionFor(
-  settings: z.infer<typeof agentSchema>,
+  settings: AgentSettings,
+  raw: RawOptions,
   env: Environment,
 ): ProviderConnection | undefined {
   const kind: ProviderKind = PROVIDERS[settings.provider];
+  const { apiKeyEnv } = settings;
   // A variable that is named has to be there, also where it is not used.
-  const named = settings.apiKeyEnv === undefined ? undefined : readApiKey(settings.apiKeyEnv, env);
+  const named = apiKeyEnv === undefined ? undefined : readApiKey(apiKeyEnv, sourceOf(raw, "apiKeyEnv"), env);
   if (!("connect" in kind)) return undefined;
-  const apiKey = named ?? (kind.apiKeyEnv === undefined ? undefined : env[kind.apiKeyEnv] || undefined);
+  const apiKey = named ?? usualApiKey(kind, env);
   return {
     baseUrl: required(settings.baseUrl ?? kind.baseUrl, "--base-url", settings.provider),
     connectTimeoutMs: settings.connectTimeout,
@@ -182,27 +210,32 @@ function connectionFor(
   };
 }
 
-function listenAddress(
-  {
-    host,
-    port,
-    listen,
-  }: { host?: string | undefined; port?: number | undefined; listen?: string | undefined },
-  raw: RawOptions,
-): ListenAddress {
-  if (listen === undefined) return { kind: "tcp", host: host ?? "127.0.0.1", port: port ?? 8765 };
-  const other = [raw["host"], raw["port"]].find((option) => option?.source.startsWith("--"));
-  if (other !== undefined && raw["listen"]?.source.startsWith("--")) {
-    throw new UsageError(`--listen and ${other.source} each say where to listen`, "Give one of them.");
-  }
-  return { kind: "unix", path: resolve(listen.slice("unix:".length)) };
+function usualApiKey({ apiKeyEnv }: { readonly apiKeyEnv?: string }, env: Environment): string | undefined {
+  // Whoever set it may not know of Holdfast: empty counts as none.
+  if (apiKeyEnv === undefined || !env[apiKeyEnv]) return undefined;
+  return readApiKey(apiKeyEnv, "the provider", env);
 }
 
-function existingFolder(path: string): string {
+/** Where to listen, said once: an address of the network, or a socket. @throws UsageError */
+function withOneAddress(raw: RawOptions): RawOptions {
+  return withOneOf(
+    raw,
+    [["listen"], ["host", "port"]],
+    (listen, other) =>
+      new UsageError(`${listen.source} and ${other.source} each say where to listen`, "Give one of them."),
+  );
+}
+
+function listenAddress({ host, port, listen }: z.infer<typeof hostSchema>): ListenAddress {
+  if (listen !== undefined) return { kind: "unix", path: resolve(listen.slice(SOCKET_SCHEME.length)) };
+  return { kind: "tcp", host: host ?? "127.0.0.1", port: port ?? 8765 };
+}
+
+function existingFolder(path: string, raw: RawOptions): string {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return path;
   throw new UsageError(
-    `The workspace ${path} is not a folder`,
-    "Make it, or name another one with --workspace.",
+    `The workspace ${shownPath(path)} is not a folder`,
+    `Make it, or name another one with ${sourceOf(raw, "workspace")}.`,
   );
 }
 
@@ -212,23 +245,4 @@ function required(value: string | undefined, flag: string, provider: string): st
     `The provider ${provider} needs ${flag}`,
     `Add ${flag}, or use --provider demo to try things out.`,
   );
-}
-
-function readApiKey(name: string, env: Environment): string {
-  const value = env[name];
-  if (value !== undefined && value !== "") return value;
-  throw new UsageError(
-    `The variable ${name} that --api-key-env names is not set`,
-    `Set ${name} to the API key.`,
-  );
-}
-
-function readToken(file: string | undefined, env: Environment): string | undefined {
-  if (file !== undefined) {
-    const token = readSettingFile("--token-file", file).trim();
-    if (token !== "") return token;
-    throw new UsageError("The file that --token-file names is empty", "Write the token into it.");
-  }
-  const token = env["HOLDFAST_TOKEN"];
-  return token === undefined || token === "" ? undefined : token;
 }

@@ -35,6 +35,7 @@ export async function startHost(config: HostConfig, dependencies: HostDependenci
   let closing = false;
   const app = createApp({
     invocations: { agent, queue, providers, defaultRoute },
+    forks: { agents: runtime.agents, newId: dependencies.newId },
     status: { persistence, closing: () => closing, version: versionInfo() },
     guard: guardOptions(config),
     report: (error, request) => logRequestError(error, request),
@@ -45,6 +46,7 @@ export async function startHost(config: HostConfig, dependencies: HostDependenci
     // Not the clock of the events, which may be set back meanwhile.
     const deadline = performance.now() + config.drainTimeoutMs;
     await runtime.drain();
+    agent.live.close();
     // Answers are on their way out; a client that is slow to send or to read does not hold the end up.
     await listener.stop(Math.max(0, Math.min(FLUSH_MS, deadline - performance.now())));
   });

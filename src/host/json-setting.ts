@@ -5,7 +5,8 @@ import { findJsonFault, type JsonObject } from "../session/json.ts";
 export const jsonObjectSchema = z
   .unknown()
   .transform((value) => (typeof value === "string" ? parse(value) : value))
-  .pipe(z.custom<JsonObject>(isJsonObject, { error: 'it must be a JSON object, such as {"top_k":20}' }));
+  .pipe(z.custom<JsonObject>(isJsonObject, { error: 'it must be a JSON object, such as {"top_k":20}' }))
+  .transform(withoutMinusZero);
 
 function parse(text: string): unknown {
   try {
@@ -15,8 +16,14 @@ function parse(text: string): unknown {
   }
 }
 
-function isJsonObject(value: unknown): boolean {
+function isJsonObject(value: unknown): value is JsonObject {
   return (
     typeof value === "object" && value !== null && !Array.isArray(value) && findJsonFault(value) === undefined
   );
+}
+
+/** The log takes no -0, which JSON.parse gives for the text `-0`. */
+function withoutMinusZero(value: JsonObject): JsonObject {
+  const copy: unknown = JSON.parse(JSON.stringify(value));
+  return isJsonObject(copy) ? copy : value;
 }

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { parseStoreName, type StoreName } from "../store/store-name.ts";
-import { type RawOption, type RawOptions, UsageError } from "./usage.ts";
+import { isFlag, isGiven, type RawOption, type RawOptions, UsageError, withOneOf } from "./usage.ts";
 
 const HINT = "Name one of them, as --session-db PATH or --session-dir ROOT.";
 
@@ -10,21 +10,17 @@ const HINT = "Name one of them, as --session-db PATH or --session-dir ROOT.";
  * @throws UsageError when two of one kind name a store each
  */
 export function withOneStore(raw: RawOptions): RawOptions {
-  const { sessionDb, sessionDir, ...rest } = raw;
-  if (!isGiven(sessionDb) || !isGiven(sessionDir)) return raw;
-  const preference = rank(sessionDb) - rank(sessionDir);
-  if (preference === 0) {
-    throw new UsageError(`${sessionDb.source} and ${sessionDir.source} each name a store`, HINT);
-  }
-  return preference > 0 ? { ...rest, sessionDb } : { ...rest, sessionDir };
+  return withOneOf(
+    raw,
+    [["sessionDb"], ["sessionDir"]],
+    (file, folder) => new UsageError(`${file.source} and ${folder.source} each name a store`, HINT),
+  );
 }
 
 /** The store that a command is to read: named by its argument, or else by a flag or variable. @throws UsageError */
 export function chosenStore(raw: RawOptions, argument: string | undefined): StoreName {
   if (argument !== undefined) {
-    const flag = [raw["sessionDb"], raw["sessionDir"]].find(
-      (option) => isGiven(option) && !isVariable(option),
-    );
+    const flag = [raw["sessionDb"], raw["sessionDir"]].find((option) => isGiven(option) && isFlag(option));
     if (flag === undefined) return parseStoreName(argument);
     throw new UsageError(
       `${flag.source} and ${JSON.stringify(argument)} each name a store`,
@@ -62,20 +58,6 @@ function namedStore(raw: RawOptions, hint: string): StoreName {
   if (isGiven(sessionDb)) return { kind: "sqlite", path: path(sessionDb) };
   if (isGiven(sessionDir)) return { kind: "jsonl", path: path(sessionDir) };
   throw new UsageError("No store is named", hint);
-}
-
-/** Whether an option has a value. A variable that is empty counts as none, as it does for most programs. */
-export function isGiven(option: RawOption | undefined): option is RawOption {
-  return option?.value !== undefined && !(option.value === "" && isVariable(option));
-}
-
-/** Flags over variables over files. */
-function rank(option: RawOption): number {
-  return option.source.startsWith("--") ? 2 : isVariable(option) ? 1 : 0;
-}
-
-function isVariable({ source }: RawOption): boolean {
-  return source.startsWith("HOLDFAST_");
 }
 
 function path({ value, source }: RawOption): string {

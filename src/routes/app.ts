@@ -1,7 +1,10 @@
 import { type AnyElysia, Elysia } from "elysia";
+import { HEARTBEAT_MS } from "./event-stream.ts";
+import { type ForkServices, forkRoutes } from "./forks.ts";
 import { type GuardOptions, guard } from "./guard.ts";
 import { type InvocationServices, invocationRoutes } from "./invocations.ts";
 import { isTrouble, problem, problemFor } from "./problem.ts";
+import { sessionEventRoutes } from "./session-events.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { type StatusServices, statusRoutes } from "./status.ts";
 
@@ -20,6 +23,9 @@ export interface AppOptions {
   readonly invocations: InvocationServices;
   readonly status: StatusServices;
   readonly guard: GuardOptions;
+  readonly forks: ForkServices;
+  /** How long an event stream may be quiet, in milliseconds. */
+  readonly heartbeatMs?: number;
   /** Told about errors that are ours, with all that the answer leaves out. */
   readonly report: (error: unknown, request: Request) => void;
 }
@@ -27,6 +33,7 @@ export interface AppOptions {
 /** The whole HTTP surface. It listens nowhere yet. */
 export function createApp(options: AppOptions) {
   const { agent } = options.invocations;
+  const { heartbeatMs = HEARTBEAT_MS, report } = options;
   // The app looks at its own routes when a request asks for them.
   const self: { app?: AnyElysia } = {};
   const app = new Elysia({ name: "holdfast", serve: SERVE })
@@ -59,7 +66,13 @@ export function createApp(options: AppOptions) {
         responses: { 200: { description: "This document" } },
       },
     })
-    .group("/api/v1", (api) => api.use(sessionRoutes(agent)).use(invocationRoutes(options.invocations)));
+    .group("/api/v1", (api) =>
+      api
+        .use(sessionRoutes(agent))
+        .use(sessionEventRoutes({ agent, heartbeatMs, report }))
+        .use(forkRoutes(agent.session, options.forks))
+        .use(invocationRoutes(options.invocations, { heartbeatMs, report })),
+    );
   self.app = app;
   return app;
 }

@@ -1,11 +1,17 @@
 import { Elysia } from "elysia";
 import { z } from "zod";
 import type { Agent } from "../agent/agent.ts";
-import { ClosingError, InvocationCancelledError, UnknownInvocationError } from "../agent/errors.ts";
+import { assertAnswered } from "../agent/answered.ts";
+import { UnknownInvocationError } from "../agent/errors.ts";
 import type { InvocationQueue } from "../agent/invocations.ts";
+import type { LiveTurn } from "../agent/live-turn.ts";
 import type { ProviderRegistry, Route } from "../agent/providers/registry.ts";
-import type { TurnResult } from "../agent/turn.ts";
+import { prefersEventStream } from "./accept.ts";
+import { eventStream, serverSentEvent } from "./event-stream.ts";
 import { readJsonBody } from "./json-body.ts";
+import { isTrouble, PROVIDER_KINDS, problemOf } from "./problem.ts";
+import { problemResponses } from "./problem-responses.ts";
+import { publicId } from "./public-id.ts";
 
 export interface InvocationServices {
   readonly agent: Agent;
@@ -15,9 +21,13 @@ export interface InvocationServices {
   readonly defaultRoute: Route;
 }
 
-const paramsSchema = z.object({
-  invocationId: z.string().regex(/^[A-Za-z0-9._~-]{1,200}$/, "1 to 200 letters, digits, or . _ ~ -"),
-});
+/** What its answers take beside it. */
+export interface AnswerOptions {
+  readonly heartbeatMs: number;
+  readonly report: (error: unknown, request: Request) => void;
+}
+
+const paramsSchema = z.object({ invocationId: publicId });
 
 const bodySchema = z.strictObject({
   input: z.string().regex(/\S/, "there must be more than white space"),
@@ -42,19 +52,28 @@ const answerSchema = z.object({
   usage: totalsSchema,
 });
 
+type Answer = z.infer<typeof answerSchema>;
+
 /** `POST` and `DELETE /agent/invocations/{invocation_id}`: run one Turn, cancel one. */
-export function invocationRoutes({ agent, queue, providers, defaultRoute }: InvocationServices) {
+export function invocationRoutes(services: InvocationServices, options: AnswerOptions) {
+  const { queue } = services;
   return new Elysia({ name: "invocations" })
     .post(
       "/agent/invocations/:invocationId",
-      async ({ params: { invocationId }, body: { input, route = defaultRoute } }) => {
-        const provider = providers.resolve(route);
-        const result = await queue.submit(invocationId, (signal) =>
-          agent.run(input, provider, route, signal),
+      ({ params: { invocationId }, body: { input, route }, request }) => {
+        const { turn, answer } = invoke(services, invocationId, input, route);
+        if (!prefersEventStream(request.headers.get("accept"), "application/json")) return answer;
+        // Told on time also when the client has gone or is slow.
+        const last = lastEvent(answer, (error) => options.report(error, request));
+        return eventStream(
+          {
+            follower: turn,
+            last: () => last,
+            heartbeatMs: options.heartbeatMs,
+            report: (error) => options.report(error, request),
+          },
+          request,
         );
-        assertAnswered(result);
-        const { turn, steps, reason, message, usage } = result;
-        return { invocationId, sessionId: agent.session.id, turn, steps, reason, message, usage };
       },
       {
         params: paramsSchema,
@@ -65,16 +84,18 @@ export function invocationRoutes({ agent, queue, providers, defaultRoute }: Invo
         detail: {
           summary: "Run one Turn",
           description:
-            "Queued in the order of arrival. The answer comes when the end of the Turn is durable. A client that goes away does not cancel it.",
+            "Queued in the order of arrival. The answer comes when the end of the Turn is durable; as an event stream it begins at once and tells the Turn as it happens. A client that goes away does not cancel it.",
           responses: {
-            400: { description: "`invalid-request`" },
-            409: { description: "`invocation-duplicate` or `invocation-cancelled`" },
-            413: { description: "`too-large`" },
-            415: { description: "`unsupported-media-type`" },
-            502: { description: "`provider-…`" },
-            503: { description: "`no-route`, `queue-full` or `closing`" },
-            504: { description: "`provider-timeout`" },
-            507: { description: "`storage-full`" },
+            200: {
+              description: "The result of the Turn",
+              content: { "text/event-stream": { schema: { type: "string" } } },
+            },
+            ...problemResponses(
+              ...["invalid-request", "invocation-duplicate", "invocation-cancelled", "sequence-conflict"],
+              ...["too-large", "unsupported-media-type", "storage-failed"],
+              ...Object.keys(PROVIDER_KINDS),
+              ...["no-route", "queue-full", "closing", "closed", "storage-full"],
+            ),
           },
         },
       },
@@ -92,18 +113,52 @@ export function invocationRoutes({ agent, queue, providers, defaultRoute }: Invo
           summary: "Cancel a queued or running invocation",
           description: "A queued one leaves no trace; a running one ends its Turn as aborted.",
           responses: {
-            400: { description: "`invalid-request`" },
-            404: { description: "`invocation-unknown`: never sent, or settled" },
+            202: { description: "It will not go on" },
+            ...problemResponses("invalid-request", "invocation-unknown"),
           },
         },
       },
     );
 }
 
-/** Turns the ways a Turn can end without an answer into errors. A Turn that used up its Steps counts as answered. */
-function assertAnswered({ reason, failure }: TurnResult): void {
-  if (reason.kind === "aborted") {
-    throw reason.reason.kind === "disposed" ? new ClosingError() : new InvocationCancelledError();
+/** Queues a Turn. @throws what refuses it before it is queued */
+function invoke(
+  { agent, queue, providers, defaultRoute }: InvocationServices,
+  invocationId: string,
+  input: string,
+  route: Route = defaultRoute,
+): { readonly turn: LiveTurn; readonly answer: Promise<Answer> } {
+  const provider = providers.resolve(route);
+  const turn = agent.live.followTurn();
+  const { answer } = queue.enqueue(invocationId, async (signal) => {
+    turn.begin();
+    try {
+      return await agent.run(input, provider, route, signal);
+    } finally {
+      turn.end();
+    }
+  });
+  const answered = async (): Promise<Answer> => {
+    try {
+      const result = await answer;
+      assertAnswered(result);
+      const { turn, steps, reason, message, usage } = result;
+      return { invocationId, sessionId: agent.session.id, turn, steps, reason, message, usage };
+    } finally {
+      // One that was refused while it waited has no Turn.
+      turn.end();
+    }
+  };
+  return { turn, answer: answered() };
+}
+
+/** The last event of a stream: what the plain answer would have been. Never rejects. */
+async function lastEvent(answer: Promise<Answer>, report: (error: unknown) => void): Promise<string> {
+  try {
+    return serverSentEvent("done", JSON.stringify(answerSchema.parse(await answer)));
+  } catch (error) {
+    const problem = problemOf(error);
+    if (isTrouble(error, problem)) report(error);
+    return serverSentEvent("error", JSON.stringify(problem));
   }
-  if (failure !== undefined && failure.code !== "max-steps") throw failure;
 }

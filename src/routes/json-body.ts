@@ -1,27 +1,17 @@
-import { HoldfastError } from "../session/errors.ts";
+import { RequestError } from "./request-error.ts";
 
 /** Largest request body, in bytes. */
 export const MAX_BODY = 8 * 1024 * 1024;
 
-/** A request body that is refused before anybody looks at its content. */
-export class BodyError extends HoldfastError {
-  readonly code: "invalid-request" | "too-large" | "unsupported-media-type";
-
-  constructor(code: BodyError["code"], message: string, hint: string) {
-    super(message, { hint });
-    this.code = code;
-  }
-}
-
 /**
  * Reads a body as JSON. Only what is declared as JSON is read: a form, which any web page may send anywhere, is refused
  * whatever stands in it. The limit is kept here, since the HTTP server's own one answers without a problem.
- * @throws BodyError
+ * @throws RequestError
  */
 export async function readJsonBody(request: Request): Promise<unknown> {
   const { headers } = request;
   if (mediaType(headers.get("content-type")) !== "application/json") {
-    throw new BodyError(
+    throw new RequestError(
       "unsupported-media-type",
       "The body must be JSON.",
       "Send `Content-Type: application/json`.",
@@ -32,7 +22,11 @@ export async function readJsonBody(request: Request): Promise<unknown> {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    throw new BodyError("invalid-request", "The body is not valid JSON.", "Send one JSON object in UTF-8.");
+    throw new RequestError(
+      "invalid-request",
+      "The body is not valid JSON.",
+      "Send one JSON object in UTF-8.",
+    );
   }
 }
 
@@ -53,6 +47,6 @@ async function readBounded(body: ReadableStream<Uint8Array> | null): Promise<Uin
   return Buffer.concat(chunks);
 }
 
-function tooLarge(): BodyError {
-  return new BodyError("too-large", `The body is larger than ${MAX_BODY} bytes.`, "Send less at once.");
+function tooLarge(): RequestError {
+  return new RequestError("too-large", `The body is larger than ${MAX_BODY} bytes.`, "Send less at once.");
 }

@@ -1,28 +1,17 @@
 import { toOpenAPISchema } from "@elysiajs/openapi/openapi";
 import { z } from "zod";
 import packageJson from "../../package.json" with { type: "json" };
+import { PROBLEM_SCHEMA, problemResponses } from "./problem-responses.ts";
 
 type App = Parameters<typeof toOpenAPISchema>[0];
 
-const responsesSchema = z.record(z.string(), z.looseObject({ description: z.string() }));
+const contentSchema = z.record(z.string(), z.unknown());
+const responsesSchema = z.record(
+  z.string(),
+  z.looseObject({ description: z.string(), content: contentSchema.optional() }),
+);
+type Responses = z.infer<typeof responsesSchema>;
 const detailSchema = z.looseObject({ responses: responsesSchema.optional() });
-
-/** The schema of every error answer; see problem.ts. */
-const PROBLEM = {
-  type: "object",
-  properties: {
-    type: { type: "string", const: "about:blank" },
-    title: { type: "string" },
-    status: { type: "integer" },
-    code: { type: "string" },
-    detail: { type: "string" },
-    hint: { type: "string" },
-  },
-  required: ["type", "title", "status", "code", "detail"],
-} as const;
-const PROBLEM_CONTENT = {
-  "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } },
-} as const;
 
 /** The HTTP surface of `app` as an OpenAPI 3.1 document. */
 export function openApiDocument(app: App): Record<string, unknown> {
@@ -33,24 +22,29 @@ export function openApiDocument(app: App): Record<string, unknown> {
       method.toLowerCase(),
     );
     if (typeof operation !== "object" || operation === null) continue;
-    // The generator leaves out what a route says of its answers where it found schemas for some of them.
     const found = responsesSchema.parse(Reflect.get(operation, "responses") ?? {});
     const said = detailSchema.parse(Reflect.get(hooks, "detail") ?? {}).responses ?? {};
-    Reflect.set(operation, "responses", withProblems({ ...said, ...found }));
+    Reflect.set(
+      operation,
+      "responses",
+      merged(merged(responsesSchema.parse(problemResponses()), said), found),
+    );
   }
   return {
     openapi: "3.1.0",
     info: { title: "Holdfast", version: packageJson.version, description: packageJson.description },
     paths,
-    components: { schemas: { Problem: PROBLEM } },
+    components: { schemas: { Problem: PROBLEM_SCHEMA } },
   };
 }
 
-function withProblems(responses: z.infer<typeof responsesSchema>): z.infer<typeof responsesSchema> {
-  return Object.fromEntries(
-    Object.entries(responses).map(([status, response]) => [
-      status,
-      Number(status) < 400 ? response : { ...response, content: PROBLEM_CONTENT },
-    ]),
-  );
+/** The generator knows the schemas of answers, a route's own words what they mean and what else it may answer. */
+function merged(said: Responses, found: Responses): Responses {
+  const both = Object.entries(found).map(([status, response]) => {
+    const own = said[status];
+    if (own === undefined) return [status, response] as const;
+    const content = { ...own.content, ...response.content };
+    return [status, { ...response, description: own.description, content }] as const;
+  });
+  return { ...said, ...Object.fromEntries(both) };
 }

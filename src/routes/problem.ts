@@ -17,7 +17,8 @@ interface ProblemKind {
   readonly title: string;
 }
 
-const PROVIDER_KINDS: Readonly<Record<ProviderErrorCode, ProblemKind>> = {
+/** The codes that tell of the provider. */
+export const PROVIDER_KINDS: Readonly<Record<ProviderErrorCode, ProblemKind>> = {
   "provider-auth": { status: 502, title: "Provider refused the credentials" },
   "provider-rate-limited": { status: 502, title: "Provider limits the rate" },
   "provider-rejected": { status: 502, title: "Provider rejected the request" },
@@ -41,6 +42,7 @@ export const PROBLEM_KINDS: Readonly<Record<string, ProblemKind>> = {
   "unsupported-media-type": { status: 415, title: "Unsupported media type" },
   "invocation-duplicate": { status: 409, title: "Invocation exists" },
   "invocation-cancelled": { status: 409, title: "Invocation was cancelled" },
+  "fork-boundary": { status: 409, title: "No place to fork at" },
   "invocation-unknown": { status: 404, title: "Unknown invocation" },
   "queue-full": { status: 503, title: "Queue is full" },
   closing: { status: 503, title: "Host is shutting down" },
@@ -52,17 +54,19 @@ const INTERNAL: ProblemKind = { status: 500, title: "Internal error" };
 /** Seconds that a client should wait before it tries again. */
 const RETRY_AFTER = 1;
 
-/** A problem of a known code. */
+/** The answer that tells of a problem of a known code. */
 export function problem(code: string, detail: string, hint?: string): Response {
+  return problemResponse(describeProblem(code, detail, hint));
+}
+
+function describeProblem(code: string, detail: string, hint?: string): Problem {
   const { status, title } = PROBLEM_KINDS[code] ?? INTERNAL;
-  const body: Problem = {
-    type: "about:blank",
-    title,
-    status,
-    code,
-    detail,
-    ...(hint === undefined ? {} : { hint }),
-  };
+  return { type: "about:blank", title, status, code, detail, ...(hint === undefined ? {} : { hint }) };
+}
+
+/** A problem as an answer. */
+export function problemResponse(body: Problem): Response {
+  const { status, code } = body;
   return new Response(JSON.stringify(body), {
     status,
     headers: {
@@ -77,23 +81,27 @@ export function problem(code: string, detail: string, hint?: string): Response {
 const EXPECTED = new Set(["no-route", "queue-full", "closing"]);
 
 /** Whether an answer tells of something that the people who run the Host should see. */
-export function isTrouble(error: unknown, answer: Response): boolean {
-  return answer.status >= 500 && !(error instanceof HoldfastError && EXPECTED.has(error.code));
+export function isTrouble(error: unknown, { status }: Pick<Problem, "status">): boolean {
+  return status >= 500 && !(error instanceof HoldfastError && EXPECTED.has(error.code));
 }
 
 /**
- * The answer for whatever was thrown. What the store says of itself stays inside: its messages hold paths and system
- * errors, which are for the log on this machine.
+ * The problem that whatever was thrown is told as. What the store says of itself stays inside: its messages hold paths
+ * and system errors, which are for the log on this machine.
  */
-export function problemFor(error: unknown): Response {
-  if (!(error instanceof HoldfastError))
-    return problem("internal", "The request failed for a reason on our side.");
-  const kind = PROBLEM_KINDS[error.code];
-  if (kind === undefined) return problem("internal", "The request failed for a reason on our side.");
+export function problemOf(error: unknown): Problem {
+  const kind = error instanceof HoldfastError ? PROBLEM_KINDS[error.code] : undefined;
+  if (!(error instanceof HoldfastError) || kind === undefined)
+    return describeProblem("internal", "The request failed for a reason on our side.");
   const inside = error.code in STORE_ERROR_TABLE && kind.status >= 500;
-  return problem(
+  return describeProblem(
     error.code,
     inside ? `${kind.title}. The log of the Host says more.` : error.message,
     error.hint,
   );
+}
+
+/** The answer for whatever was thrown; see {@link problemOf}. */
+export function problemFor(error: unknown): Response {
+  return problemResponse(problemOf(error));
 }

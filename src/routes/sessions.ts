@@ -1,11 +1,13 @@
 import { Elysia } from "elysia";
 import { z } from "zod";
-import { serialiseHeader } from "../session/header.ts";
 import type { Session } from "../session/session.ts";
+import type { ByteSource } from "../session/text-bytes.ts";
+import { breathe } from "../store/breathe.ts";
 import { NotFoundError } from "../store/errors.ts";
+import { problemResponses } from "./problem-responses.ts";
+import { SessionBytes } from "./session-bytes.ts";
 
-/** Characters gathered before they are sent. */
-const CHUNK = 64 * 1024;
+const JSON_TYPE = { "content-type": "application/json" };
 
 /** `GET /sessions/{session_id}`: the active session; any other id is not found. */
 export function sessionRoutes({ session }: { readonly session: Session }) {
@@ -13,77 +15,51 @@ export function sessionRoutes({ session }: { readonly session: Session }) {
     "/sessions/:sessionId",
     ({ params: { sessionId } }) => {
       if (sessionId !== session.id) throw new NotFoundError(sessionId);
-      return streamSession(session);
+      return jsonResponse(new SessionBytes(session));
     },
     {
       params: z.object({ sessionId: z.string() }),
       detail: {
         summary: "Read the active session",
         description:
-          "`sessionId`, `header`, `nextSeq`, `events` (every durable event, as stored) and `transcript` (the conversation as a person reads it).",
+          "`sessionId`, `header`, `nextSeq`, `usage` (tokens of the whole session), `events` (every durable event, as stored) and `transcript` (the conversation as a person reads it).",
         responses: {
           200: {
             description: "The session",
             content: { "application/json": { schema: { type: "object" } } },
           },
-          404: { description: "`not-found`: another id" },
+          ...problemResponses("not-found"),
         },
       },
     },
   );
 }
 
-/** The session as of now, written a piece at a time: the stored texts go out as they are, and never as one string. */
-function streamSession(session: Session): Response {
-  const pieces = gather(sessionJson(session));
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        // Bun asks for piece after piece without a pause; other requests and timers get their turn in between.
-        await new Promise((resolve) => setImmediate(resolve));
-        const next = pieces.next();
-        if (next.done === true) controller.close();
-        else controller.enqueue(next.value);
-      },
+const PIECE = 64 * 1024;
+
+/** What fits into one piece goes out whole; anything longer a piece at a time, when the client has room for it. */
+function jsonResponse(source: ByteSource): Response {
+  const bytes = new Uint8Array(PIECE);
+  const length = source.fill(bytes, 0);
+  const first = bytes.subarray(0, length);
+  return new Response(source.isDone ? first : streamFrom(source, bytes, length), { headers: JSON_TYPE });
+}
+
+/** `bytes`, of which the first `length` are already filled, holds piece after piece: what is written out was copied. */
+function streamFrom(source: ByteSource, bytes: Uint8Array, length: number): ReadableStream {
+  let isOpen = true;
+  return new ReadableStream({
+    type: "direct",
+    async pull(controller) {
+      for (let filled = length; filled > 0 && isOpen; filled = source.isDone ? 0 : source.fill(bytes, 0)) {
+        await controller.write(bytes.subarray(0, filled));
+        // Other requests and timers get their turn in between.
+        await breathe();
+      }
+      controller.close();
     },
-    { highWaterMark: 1 },
-  );
-  return new Response(body, { headers: { "content-type": "application/json" } });
-}
-
-function* sessionJson(session: Session): Generator<string> {
-  const log = session.log.snapshot();
-  const { projections } = session;
-  yield `{"sessionId":${JSON.stringify(session.id)},"header":${serialiseHeader(session.header)},"nextSeq":${log.length},"events":[`;
-  yield* joined(log.texts());
-  yield '],"transcript":[';
-  yield* joined(map(projections.transcript(log), (entry) => JSON.stringify(entry)));
-  yield "]}";
-}
-
-function* joined(texts: Iterable<string>): Generator<string> {
-  let separator = "";
-  for (const text of texts) {
-    yield separator + text;
-    separator = ",";
-  }
-}
-
-function* map<T, U>(items: Iterable<T>, each: (item: T) => U): Generator<U> {
-  for (const item of items) yield each(item);
-}
-
-function* gather(pieces: Iterable<string>): Generator<Uint8Array> {
-  const encoder = new TextEncoder();
-  let waiting: string[] = [];
-  let size = 0;
-  for (const piece of pieces) {
-    waiting.push(piece);
-    size += piece.length;
-    if (size < CHUNK) continue;
-    yield encoder.encode(waiting.join(""));
-    waiting = [];
-    size = 0;
-  }
-  yield encoder.encode(waiting.join(""));
+    cancel() {
+      isOpen = false;
+    },
+  });
 }

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import { z } from "zod";
 import type { SessionPersistence } from "../store/persistence.ts";
 import { PROBLEM_KINDS, type Problem } from "./problem.ts";
+import { problemResponse } from "./problem-responses.ts";
 
 export interface StatusServices {
   readonly persistence: SessionPersistence;
@@ -24,7 +25,7 @@ export function statusRoutes({ persistence, closing, version }: StatusServices) 
   return new Elysia({ name: "status" })
     .get("/healthz", () => ({ status: "ok" as const }), {
       response: { 200: z.object({ status: z.literal("ok") }) },
-      detail: { summary: "Whether the process answers" },
+      detail: { summary: "Whether the process answers", responses: { 200: { description: "It does" } } },
     })
     .get(
       "/readyz",
@@ -41,14 +42,14 @@ export function statusRoutes({ persistence, closing, version }: StatusServices) 
             "Degraded from a failed commit until one works, and where the disk was full until there is room again.",
           responses: {
             200: { description: "Ready" },
-            503: { description: "Degraded; `code` names the failure, such as `storage-full`" },
+            503: problemResponse([], "Degraded; `code` names the failure, such as `storage-full`"),
           },
         },
       },
     )
     .get("/version", () => version, {
       response: { 200: versionSchema },
-      detail: { summary: "What runs here" },
+      detail: { summary: "What runs here", responses: { 200: { description: "This program" } } },
     });
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { TurnAbort } from "../../src/agent/errors.ts";
+import fc from "fast-check";
+import { ClosingError, DuplicateInvocationError, QueueFullError, TurnAbort } from "../../src/agent/errors.ts";
 import { InvocationQueue, type InvocationTask } from "../../src/agent/invocations.ts";
 import type { TurnResult } from "../../src/agent/turn.ts";
 import { drained, state } from "../fixtures/held-sink.ts";
@@ -157,6 +158,20 @@ describe("capacity", () => {
   });
 });
 
+describe("a refusal", () => {
+  test("is thrown at once by enqueue, so that whoever answers knows before the Turn is queued", async () => {
+    const { queue, tasks } = queueOf(2, 1);
+    const late = new HeldTask();
+    expect(() => queue.enqueue("0", late.run)).toThrow(DuplicateInvocationError);
+    expect(() => queue.enqueue("late", late.run)).toThrow(QueueFullError);
+    const closed = queue.close();
+    expect(() => queue.enqueue("late", late.run)).toThrow(ClosingError);
+    tasks[0]?.end();
+    await closed;
+    expect(late.started).toBe(false);
+  });
+});
+
 describe("cancelling", () => {
   test("a queued one never runs, and the order of the others stays", async () => {
     const { queue, tasks, answers } = queueOf(4);
@@ -218,5 +233,70 @@ describe("closing", () => {
     expect(await state(both)).toBe("pending");
     tasks[0]?.fail(new Error("late"));
     await both;
+  });
+});
+
+describe("whatever is asked in whatever order", () => {
+  type Step = { readonly kind: "submit" | "cancel"; readonly id: number } | { readonly kind: "end" | "fail" };
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    fc.record({ kind: fc.constantFrom("submit" as const, "cancel" as const), id: fc.nat(5) }),
+    fc.record({ kind: fc.constantFrom("end" as const, "fail" as const) }),
+  );
+  const CAPACITY = 3;
+
+  test("Turns run one at a time in the order of their invocations, and each is answered once", async () => {
+    const run = async (steps: readonly Step[]) => {
+      const queue = new InvocationQueue(CAPACITY);
+      // What should be queued or running, the running one first, and which of them should have run.
+      let live: Array<{ readonly id: number; readonly task: HeldTask; readonly answer: Promise<string> }> =
+        [];
+      const expected: HeldTask[] = [];
+      const ran: HeldTask[] = [];
+      const begin = () => {
+        const [first] = live;
+        if (first !== undefined && !expected.includes(first.task)) expected.push(first.task);
+      };
+      for (const { kind, ...rest } of steps) {
+        const id = "id" in rest ? rest.id : -1;
+        const [first] = live;
+        if (kind === "submit") {
+          const task = new HeldTask();
+          const answer = queue
+            .submit(`${id}`, (signal) => {
+              ran.push(task);
+              return task.run(signal);
+            })
+            .then(
+              () => "answered",
+              (error: unknown) => (error instanceof Error && "code" in error ? String(error.code) : "failed"),
+            );
+          if (live.some((other) => other.id === id)) expect(await answer).toBe("invocation-duplicate");
+          else if (live.length > CAPACITY) expect(await answer).toBe("queue-full");
+          else live.push({ id, task, answer });
+        } else if (kind === "cancel") {
+          const known = live.find((other) => other.id === id);
+          expect(queue.cancel(`${id}`)).toBe(known !== undefined);
+          if (known !== undefined && known !== first) {
+            live = live.filter((other) => other !== known);
+            expect(await known.answer).toBe("invocation-cancelled");
+          }
+        } else if (first !== undefined) {
+          if (kind === "end") first.task.end();
+          else first.task.fail(new Error("broken"));
+          expect(await first.answer).toBe(kind === "end" ? "answered" : "failed");
+          live = live.slice(1);
+        }
+        await drained();
+        begin();
+        expect(ran).toEqual(expected);
+      }
+      const closed = queue.close();
+      live[0]?.task.end();
+      await closed;
+      const answers = await Promise.all(live.map(({ answer }) => answer));
+      expect(answers).toEqual(live.map((_, k) => (k === 0 ? "answered" : "closing")));
+      expect(ran).toEqual(expected);
+    };
+    await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), run), { numRuns: 150 });
   });
 });

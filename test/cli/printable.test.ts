@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { printable, printableLine } from "../../src/cli/printable.ts";
+import fc from "fast-check";
+import { PrintablePieces, printable, printableLine } from "../../src/cli/printable.ts";
 
 describe("text of a log on a terminal", () => {
   test("keeps what can be read as it is", () => {
@@ -39,5 +40,38 @@ describe("text of a log on a terminal", () => {
 
   test("fits one line where it must", () => {
     expect(printableLine("a\r\nb\tc")).toBe("a\\u000d\\u000ab\\u0009c");
+  });
+});
+
+describe("a text in pieces", () => {
+  test("is shown as the whole of it would be, wherever it is cut", () => {
+    const part = fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc.constantFrom(
+        "\r\n",
+        "\r",
+        "\u001b[31m",
+        "\ud83d",
+        "\udc00",
+        "\u200d",
+        "\u200c",
+        "\u0645",
+        "\u2764\ufe0f",
+        "\u{1f525}",
+      ),
+    );
+    fc.assert(
+      fc.property(fc.array(part), fc.array(fc.nat(3)), (parts, lengths) => {
+        const text = parts.join("");
+        const pieces = new PrintablePieces();
+        let shown = "";
+        let at = 0;
+        for (const length of [...lengths, text.length]) {
+          shown += pieces.push(text.slice(at, at + length));
+          at += length;
+        }
+        expect(shown + pieces.end()).toBe(printable(text));
+      }),
+    );
   });
 });

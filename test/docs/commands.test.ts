@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { z } from "zod";
 import { jsonDifference, textDifference } from "./expected.ts";
 import { allDocuments, type Block, type Document, ROOT } from "./markdown.ts";
@@ -46,12 +46,17 @@ function outputBlock({ text, blocks }: Document, block: Block): Block | undefine
   return between.every((line) => line.trim() === "") ? next : undefined;
 }
 
+/** Files that commands find in their folder. */
+const FILES = Object.fromEntries(
+  ["README.md", "docs/holdfast.json"].map((path) => [basename(path), readFileSync(join(ROOT, path), "utf8")]),
+);
+
 const pages = allDocuments().filter(({ blocks }) => blocks.some(({ language }) => language === "sh"));
 
 describe.skipIf(process.platform === "win32")("commands in the documentation", () => {
   for (const page of pages) {
     test(page.path, async () => {
-      await using scenario = new Scenario({ "README.md": readFileSync(join(ROOT, "README.md"), "utf8") });
+      await using scenario = new Scenario(FILES);
       for (const block of page.blocks) {
         if (block.language !== "sh") continue;
         let output = "";

@@ -7,7 +7,7 @@ import { PROBLEM_KINDS } from "../../src/routes/problem.ts";
 import { STORE_ERROR_TABLE } from "../../src/store/errors.ts";
 import { FINDING_SEVERITY } from "../../src/store/finding.ts";
 import { HEALTH_LEVELS } from "../../src/store/health/findings.ts";
-import { codeIn, type Document, readDocument, type Table, tableWith } from "./markdown.ts";
+import { codeIn, type Document, readDocument, type Table, tablesOf, tableWith } from "./markdown.ts";
 import { type HelpOption, optionsOf } from "./program-help.ts";
 import { Scenario } from "./scenario.ts";
 
@@ -40,7 +40,6 @@ function optionIn([flag, variable, fallback]: readonly string[]): HelpOption {
 describe.skipIf(process.platform === "win32")("flags", () => {
   for (const command of [
     "serve",
-    "invoke",
     "sessions list",
     "sessions show",
     "sessions copy",
@@ -53,6 +52,24 @@ describe.skipIf(process.platform === "win32")("flags", () => {
       const options = optionsOf(command);
       expect(options.length).toBeGreaterThan(2);
       expect(flagTable(command).rows.map(optionIn)).toEqual(options);
+    });
+  }
+
+  // Commands that run an agent take the flags for it, which stand in the table of serve, beside their own.
+  for (const command of ["invoke", "chat"]) {
+    test(`of ${command}, where they are not those of an agent`, () => {
+      const ofServe = flagTable("serve").rows.map(optionIn);
+      const ofAgent = ofServe.slice(
+        0,
+        1 + ofServe.findIndex(({ flag }) => flag.startsWith("--drain-timeout")),
+      );
+      const section = sectionOf(command);
+      expect(section.prose).toContain("(#holdfast-serve)");
+      const own = tablesOf(section).flatMap(({ headers, rows }) => (headers[0] === "flag" ? rows : []));
+      const byFlag = (a: HelpOption, b: HelpOption) => (a.flag < b.flag ? -1 : 1);
+      expect([...own.map(optionIn), ...ofAgent].toSorted(byFlag)).toEqual(
+        optionsOf(command).toSorted(byFlag),
+      );
     });
   }
 });
@@ -71,7 +88,7 @@ test("the bounds of numbers in the flag table are the real ones", () => {
       expect(parse(value), `${flag} ${value}`).toThrow();
     checked += 1;
   }
-  expect(checked).toBe(5);
+  expect(checked).toBe(12);
 });
 
 describe("exit codes", () => {

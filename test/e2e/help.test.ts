@@ -7,18 +7,11 @@ setDefaultTimeout(30_000);
 
 /** Every flag that serve takes. */
 const SERVE_FLAGS = [
-  ...["--session-db", "--session-dir", "--jsonl-encoding", "--session-id", "--host", "--port"],
-  ...[
-    "--provider",
-    "--model",
-    "--base-url",
-    "--api-key-env",
-    "--request-timeout",
-    "--max-steps",
-    "--workspace",
-    "--system-prompt-file",
-  ],
-  ...["--chunk-window", "--drain-timeout", "--token-file"],
+  ...["--config", "--session-db", "--session-dir", "--jsonl-encoding", "--session-id", "--fork-from", "--at"],
+  ...["--provider", "--model", "--base-url", "--api-key-env", "--reasoning-effort", "--temperature"],
+  ...["--max-tokens", "--stop", "--extra-body", "--connect-timeout", "--idle-timeout", "--request-timeout"],
+  ...["--retries", "--max-steps", "--tool-timeout", "--workspace", "--system-prompt-file", "--chunk-window"],
+  ...["--drain-timeout", "--host", "--port", "--listen", "--token-file", "--max-queue"],
 ];
 
 describe("help", () => {
@@ -30,6 +23,7 @@ describe("help", () => {
       expect(stdout).toStartWith("Usage: holdfast ");
       expect(stdout).toMatch(/^ {2}serve /m);
       expect(stdout).toMatch(/^ {2}invoke /m);
+      expect(stdout).toMatch(/^ {2}chat /m);
       expect(stdout).toMatch(/^ {2}sessions /m);
       expect(stdout).toMatch(/^ {2}doctor /m);
     },
@@ -48,9 +42,17 @@ describe("help", () => {
   test("of invoke: its flags and an example", async () => {
     const { code, stdout } = await runHoldfast(["invoke", "--help"]);
     expect(code).toBe(0);
-    for (const word of ["<text>", "--url", "--provider", "--model", "HOLDFAST_URL", "Example"]) {
+    for (const word of ["<text>", "--url", "--provider", "--model", "HOLDFAST_URL", "--json", "Example"]) {
       expect(stdout).toContain(word);
     }
+  });
+
+  test("of chat: the flags of an agent, none of a listener, and an example", async () => {
+    const { code, stdout } = await runHoldfast(["chat", "--help"]);
+    expect(code).toBe(0);
+    const flags = SERVE_FLAGS.slice(0, SERVE_FLAGS.indexOf("--host"));
+    expect(stdout.match(/^ {2}--[a-z-]+/gm)?.map((flag) => flag.trim())).toEqual(flags);
+    for (const word of ["HOLDFAST_SESSION_DB", "/help", "Example"]) expect(stdout).toContain(word);
   });
 
   test("keeps to 80 columns in a pipe, and has no colours there", async () => {
@@ -88,7 +90,11 @@ describe("a mistake is told on stderr with exit code 2:", () => {
     ["a flag without its value", ["serve", "--port"], /--port <number>.*argument missing/],
     ["a word too many", ["serve", "now"], /too many arguments/],
     ["a text too many", ["invoke", "hello", "world"], /too many arguments/],
-    ["no text", ["invoke"], /missing required argument 'text'/],
+    [
+      "no text",
+      ["invoke"],
+      /The text is missing\n {2}hint: Write it as an argument, or - to read it from stdin/,
+    ],
     [
       "an address that is none",
       ["invoke", "--url", "localhost:8765", "hi"],

@@ -151,11 +151,52 @@ describe("a configuration that cannot work is refused before anything is made:",
     expect(await folderState(folder.path)).toHaveLength(1);
   });
 
-  test("the key itself never stands in a message", async () => {
-    const env = { MY_KEY: "sk-very-secret\nline", HOLDFAST_API_KEY_ENV: "MY_KEY" };
-    const { code, stdout, stderr } = await runHoldfast(["serve", "--port", "0", ...REAL_MODEL], { env });
+  test("a setting in a file that comes through a pipe, as from a command in a shell", async () => {
+    const script = `printf '{"port":"many"}' | "$0" serve --config /dev/stdin`;
+    const { code, stdout, stderr } = await runCommand(["sh", "-c", script, executablePath()]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(ONE_MESSAGE);
-    expect(stderr).not.toContain("sk-very");
+    expect(stderr).toContain('"port" in /dev/stdin cannot be "many"');
+  });
+});
+
+const KEY = "sk-very-secret-0123456789";
+
+describe("a key never stands in a message, wherever it was put:", () => {
+  const PLACES: ReadonlyArray<readonly [string, readonly string[], Readonly<Record<string, string>>]> = [
+    ["a flag that there is not", ["--api-key", KEY], {}],
+    ["a flag that there is not, with =", [`--api-key=${KEY}`], {}],
+    ["a flag of another program", [`--openai-key=${KEY}`], {}],
+    ["the flag of a token", ["--token", KEY], {}],
+    ["the place of its name", ["--api-key-env", KEY], {}],
+    ["the place of a token's file", ["--token-file", KEY], {}],
+    ["an address", ["--base-url", `https://me:${KEY}@api.example/v1`], {}],
+    ["any other flag", ["--temperature", KEY], {}],
+    ["a configuration file", ["--config", "key.json"], {}],
+    ["a configuration file, without quotes", ["--config", "bare.json"], {}],
+    ["a variable of Holdfast", [], { HOLDFAST_PORT: KEY }],
+    [
+      "the session's id, beside its own variable",
+      REAL_MODEL,
+      { MY_KEY: KEY, HOLDFAST_API_KEY_ENV: "MY_KEY", HOLDFAST_SESSION_ID: KEY },
+    ],
+    [
+      "its variable, with what no header can carry",
+      REAL_MODEL,
+      { MY_KEY: `${KEY}\nx`, HOLDFAST_API_KEY_ENV: "MY_KEY" },
+    ],
+  ];
+  test.each(PLACES)("%s", async (_, args, env) => {
+    await using folder = await TempFolder.create();
+    await writeFile(folder.at("key.json"), JSON.stringify({ apiKey: KEY }));
+    await writeFile(folder.at("bare.json"), `{"model": ${KEY.replaceAll("-", "_")}}`);
+    const store = ["--port", "0", "--session-db", folder.at("data", "agent.db")];
+    const given = "HOLDFAST_PORT" in env ? store.slice(2) : store;
+    const { code, stdout, stderr } = await runHoldfast(["serve", ...given, ...args], {
+      env,
+      cwd: folder.path,
+    });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).not.toMatch(/very|0123456789/);
+    expect(await folderState(folder.path)).toHaveLength(2);
   });
 });

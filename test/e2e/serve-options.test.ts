@@ -1,10 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
+import { z } from "zod";
 import { runHoldfast } from "../fixtures/executable.ts";
 import { HostProcess } from "../fixtures/host-process.ts";
-import { forever } from "../fixtures/model-replies.ts";
-import { delta, ProviderServer, sseReply, textReply, toolCallReply } from "../fixtures/provider-server.ts";
-import { readSlowly } from "../fixtures/slow-reader.ts";
+import { ProviderServer, toolCallReply } from "../fixtures/provider-server.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
 // Real processes, perhaps on a busy machine.
@@ -13,20 +12,35 @@ setDefaultTimeout(30_000);
 /** A value of each flag that cannot be used. Any text will do for the others, but not none. */
 const UNUSABLE: Readonly<Record<string, string>> = {
   "--jsonl-encoding": "gzip",
+  "--at": "-1",
   "--port": "many",
+  "--listen": "/run/x",
   "--provider": "oracle",
   "--base-url": "ftp://127.0.0.1/v1",
-  "--api-key-env": "no name",
+  "--temperature": "warm",
+  "--max-tokens": "0",
+  "--extra-body": "[]",
+  "--connect-timeout": "0",
+  "--idle-timeout": "-1",
   "--request-timeout": "0",
+  "--retries": "1.5",
   "--max-steps": "0",
+  "--tool-timeout": "long",
   "--chunk-window": "-1",
   "--drain-timeout": "soon",
+  "--max-queue": "none",
 };
 const TEXTS = [
+  "--config",
+  "--api-key-env",
   "--session-db",
+  "--session-dir",
   "--session-id",
+  "--fork-from",
   "--host",
   "--model",
+  "--reasoning-effort",
+  "--stop",
   "--workspace",
   "--system-prompt-file",
   "--token-file",
@@ -35,9 +49,31 @@ const TEXTS = [
 /** A model that looks at the workspace and does not come to an end. */
 const LOOKING = ["a", "b", "c"].map((id) => toolCallReply({ id, name: "list_files", arguments: "{}" }));
 
+/** The call settings of {@link usable}, as a server is asked, and as the session records them. */
+const CALL = {
+  asked: { reasoning_effort: "high", temperature: 0.5, max_tokens: 99, stop: ["END"], top_k: 20 },
+  recorded: {
+    reasoningEffort: "high",
+    temperature: 0.5,
+    maxTokens: 99,
+    stop: ["END"],
+    extraBody: { top_k: 20 },
+  },
+};
+
+const sessionSchema = z.object({
+  header: z.object({ cwd: z.string() }),
+  events: z.array(z.object({ type: z.string(), data: z.unknown() })),
+});
+
 /** `--session-db` → `HOLDFAST_SESSION_DB`. */
 function variableOf(flag: string): string {
   return `HOLDFAST_${flag.slice(2).replaceAll("-", "_").toUpperCase()}`;
+}
+
+/** `--session-db` → `sessionDb`. */
+function memberOf(flag: string): string {
+  return flag.slice(2).replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Usable values for every flag, for a Host that asks `server`. */
@@ -56,7 +92,17 @@ async function usable(folder: TempFolder, server: ProviderServer): Promise<Recor
     "--model": "model-x",
     "--base-url": server.baseUrl,
     "--api-key-env": "MY_KEY",
+    "--reasoning-effort": "high",
+    "--temperature": "0.5",
+    "--max-tokens": "99",
+    "--stop": "END",
+    "--extra-body": '{"top_k":20}',
+    "--connect-timeout": "20",
+    "--idle-timeout": "20",
     "--request-timeout": "20",
+    "--retries": "1",
+    "--tool-timeout": "20",
+    "--max-queue": "5",
     "--max-steps": "2",
     "--workspace": folder.at("notes"),
     "--system-prompt-file": folder.at("prompt.txt"),
@@ -88,12 +134,17 @@ async function expectConfigured(host: HostProcess, folder: TempFolder, server: P
   });
   const request = await server.request(1);
   expect(request.headers.get("authorization")).toBe("Bearer secret");
+  expect(request.json()).toMatchObject(CALL.asked);
   const body = JSON.stringify(request.json());
   expect(body).toContain('"model":"model-x"');
   expect(body).toContain('{"role":"system","content":"Be brief."}');
   expect(body).toContain("README.md");
   const session = await send("/api/v1/sessions/mine");
-  expect(await session.json()).toMatchObject({ header: { cwd: folder.at("notes") } });
+  const { header, events } = sessionSchema.parse(await session.json());
+  expect(header.cwd).toBe(folder.at("notes"));
+  expect(events.filter(({ type }) => type === "request/header")).toMatchObject([
+    { data: { reason: "initial", header: { config: CALL.recorded, system: "Be brief." } } },
+  ]);
   expect(await Bun.file(folder.at("agent.db")).exists()).toBe(true);
 }
 
@@ -114,13 +165,30 @@ describe("every option of serve", () => {
     await expectConfigured(host, folder, server);
   });
 
+  test("can be given in a configuration file", async () => {
+    await using folder = await TempFolder.create();
+    await using server = new ProviderServer(...LOOKING);
+    const members = Object.entries(await usable(folder, server)).map(([flag, value]) => [
+      memberOf(flag),
+      value,
+    ]);
+    await writeFile(folder.at("a.json"), JSON.stringify(Object.fromEntries(members)));
+    // The port would be taken from a flag of the fixture.
+    const env = { HOLDFAST_CONFIG: folder.at("a.json"), HOLDFAST_PORT: "", MY_KEY: "secret" };
+    await using host = await HostProcess.start({ env });
+    await expectConfigured(host, folder, server);
+  });
+
   test("is taken from its flag where both are given", async () => {
     await using folder = await TempFolder.create();
     await using server = new ProviderServer(...LOOKING);
     const args = Object.entries(await usable(folder, server)).flat();
-    // None of them would do.
-    const texts = Object.fromEntries(TEXTS.map((flag) => [flag, folder.at("nowhere")]));
-    const env = { ...asVariables({ ...UNUSABLE, ...texts }), MY_KEY: "secret" };
+    // None of them would do. Those of another store, and of another address, are overruled as well.
+    const others = Object.fromEntries(
+      [...args, "--session-dir", "--listen"].map((flag) => [flag, UNUSABLE[flag] ?? "nowhere"]),
+    );
+    const overruled = Object.entries(others).filter(([flag]) => flag in UNUSABLE || TEXTS.includes(flag));
+    const env = { ...asVariables(Object.fromEntries(overruled)), MY_KEY: "secret" };
     await using host = await HostProcess.start({ args, env });
     await expectConfigured(host, folder, server);
   });
@@ -146,7 +214,7 @@ describe("a value that cannot be used", () => {
 
   test("is told with what would do", async () => {
     expect((await runHoldfast(["serve", "--port", "65536"])).stderr).toContain("65535");
-    expect((await runHoldfast(["serve", "--port", "1.5"])).stderr).toContain("int");
+    expect((await runHoldfast(["serve", "--port", "1.5"])).stderr).toContain("whole number");
     expect((await runHoldfast(["serve", "--provider", "oracle"])).stderr).toContain("openai-compatible");
   });
 });
@@ -160,25 +228,3 @@ test("a variable that is empty counts as none", async () => {
     message: "hello",
   });
 });
-
-describe("a time limit", () => {
-  test("for requests ends an answer that does not come", async () => {
-    await using server = new ProviderServer(sseReply([delta({ content: "Well" }), forever()]));
-    await using host = await HostProcess.start({ args: [...ask(server), "--request-timeout", "0.2"] });
-    const { status, body } = await host.client.invoke("hello");
-    expect({ status, code: body.code }).toEqual({ status: 504, code: "provider-timeout" });
-  });
-
-  test("for shutting down ends a client that does not read its answer", async () => {
-    await using server = new ProviderServer(textReply("x".repeat(4_000_000)));
-    await using host = await HostProcess.start({ args: [...ask(server), "--drain-timeout", "0.2"] });
-    await host.client.invoke("hello");
-    using reader = await readSlowly(host.url, "/api/v1/sessions/default");
-    await reader.begun;
-    expect(await host.stop("SIGTERM")).toEqual({ code: 143 });
-  });
-});
-
-function ask(server: ProviderServer): string[] {
-  return ["--provider", "openai-compatible", "--model", "m", "--base-url", server.baseUrl];
-}

@@ -5,7 +5,10 @@ import { expectProblem } from "../fixtures/problem.ts";
 const SAY = JSON.stringify({ input: "say hello" });
 const JSON_TYPE = { "content-type": "application/json" };
 /** One of every kind, that are there or not. */
-const PATHS = ["/healthz", "/readyz", "/version", "/openapi.json", "/api/v1/sessions/default", "/nothing"];
+const PATHS = [
+  ...["/healthz", "/readyz", "/version", "/openapi.json", "/nothing"],
+  ...["/api/v1/sessions/default", "/api/v1/sessions/default/events"],
+];
 
 describe("a server on loopback", () => {
   test.each(["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "localhost.", "", "0.0.0.0"])(

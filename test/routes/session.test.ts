@@ -91,6 +91,7 @@ describe("the session over HTTP", () => {
         sessionId: z.string(),
         header: z.looseObject({}),
         nextSeq: z.number(),
+        usage: z.record(z.string(), z.number()),
         events: z.array(z.looseObject({ seq: z.number(), type: z.string() })),
         transcript: z.array(entrySchema),
       })

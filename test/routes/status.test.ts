@@ -73,9 +73,9 @@ describe("the OpenAPI document", () => {
       .array(
         z.strictObject({
           name: z.string(),
-          in: z.literal("path"),
-          required: z.literal(true),
-          schema: z.looseObject({ type: z.literal("string") }),
+          in: z.enum(["path", "query", "header"]),
+          required: z.boolean(),
+          schema: z.looseObject({ type: z.literal("string").optional() }),
         }),
       )
       .optional(),
@@ -110,7 +110,10 @@ describe("the OpenAPI document", () => {
       for (const operation of Object.values(operations)) {
         expect(ids).not.toContain(operation.operationId);
         ids.add(operation.operationId);
-        expect((operation.parameters ?? []).map(({ name }) => name)).toEqual(inPath);
+        const required = (operation.parameters ?? []).filter((parameter) => parameter.required);
+        expect(required.map(({ name, in: place }) => `${place} ${name}`)).toEqual(
+          inPath.map((name) => `path ${name}`),
+        );
       }
     }
     expect(ids.size).toBeGreaterThan(5);
@@ -136,14 +139,17 @@ describe("the OpenAPI document", () => {
       ]),
     );
     const invocation = "/api/v1/agent/invocations/{invocationId}";
+    const session = "/api/v1/sessions/{sessionId}";
     expect(Object.fromEntries(answers)).toEqual({
-      "get /healthz": [200],
-      "get /readyz": [200, 503],
-      "get /version": [200],
-      "get /openapi.json": [200],
-      "get /api/v1/sessions/{sessionId}": [200, 404],
-      [`post ${invocation}`]: [200, 400, 409, 413, 415, 502, 503, 504, 507],
-      [`delete ${invocation}`]: [202, 400, 404],
+      "get /healthz": [200, 401, 403, 500],
+      "get /readyz": [200, 401, 403, 500, 503],
+      "get /version": [200, 401, 403, 500],
+      "get /openapi.json": [200, 401, 403, 500],
+      [`get ${session}`]: [200, 401, 403, 404, 500],
+      [`get ${session}/events`]: [200, 400, 401, 403, 404, 500],
+      [`post ${session}/forks`]: [201, 400, 401, 403, 404, 409, 413, 415, 500, 503, 507],
+      [`post ${invocation}`]: [200, 400, 401, 403, 409, 413, 415, 500, 502, 503, 504, 507],
+      [`delete ${invocation}`]: [202, 400, 401, 403, 404, 500],
     });
     for (const operations of Object.values(paths)) {
       for (const operation of Object.values(operations)) {

@@ -38,6 +38,11 @@ export const PROVIDERS = {
     connect: async (connection) =>
       (await import("./openai-compatible/index.ts")).createOpenAICompatible(connection),
   },
+  anthropic: {
+    baseUrl: "https://api.anthropic.com",
+    apiKeyEnv: "ANTHROPIC_API_KEY",
+    connect: async (connection) => (await import("./anthropic/index.ts")).createAnthropic(connection),
+  },
 } as const satisfies Readonly<Record<string, ProviderKind>>;
 
 export type ProviderName = keyof typeof PROVIDERS;

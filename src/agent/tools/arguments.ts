@@ -20,8 +20,12 @@ export function compileCheck(parameters: JsonObject): ArgumentsCheck {
       "its parameters use a part of JSON Schema that cannot be checked here, so it cannot be called";
   }
   return (args) => {
-    const result = schema.safeParse(args);
-    return result.success ? undefined : describe(result.error);
+    try {
+      const result = schema.safeParse(args);
+      return result.success ? undefined : describe(result.error);
+    } catch {
+      return "they could not be checked";
+    }
   };
 }
 

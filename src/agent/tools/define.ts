@@ -11,13 +11,15 @@ export function defineTool<S extends z.ZodObject>(definition: {
   readonly description: string;
   readonly parameters: JsonObject;
   readonly schema: S;
+  readonly timeoutMs?: number;
   readonly run: (args: z.infer<S>, signal: AbortSignal) => Promise<ToolOutput>;
 }): Tool {
-  const { name, description, parameters, schema, run } = definition;
+  const { name, description, parameters, schema, timeoutMs, run } = definition;
   return {
     name,
     description,
     parameters,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
     async run(args, signal) {
       const parsed = schema.safeParse(args);
       if (!parsed.success) {

@@ -1,6 +1,7 @@
 import type { Dirent } from "node:fs";
 import { stat } from "node:fs/promises";
 import { z } from "zod";
+import { clip } from "../../session/text.ts";
 import { type Tool, ToolError } from "../tool.ts";
 import { defineTool } from "./define.ts";
 import { MAX_OUTPUT_BYTES, plural, withNotes } from "./text.ts";
@@ -8,6 +9,9 @@ import { childOf, quotePath, type Workspace, type WorkspacePath } from "./worksp
 
 /** Most entries of one listing. */
 export const MAX_ENTRIES = 500;
+
+// Each link that is shown takes a look at where it leads.
+const MAX_LINKS = 1000;
 
 /** Folders that are named but not descended into: large, and seldom what is looked for. */
 export const NOT_DESCENDED: ReadonlySet<string> = new Set([".git", "node_modules"]);
@@ -56,6 +60,8 @@ export function listFiles(workspace: Workspace): Tool {
 
 interface Entry {
   readonly shown: string;
+  /** As it stands in the listing. */
+  readonly line: string;
   readonly isFolder: boolean;
 }
 
@@ -69,6 +75,7 @@ class Listing {
   #unread = 0;
   #special = 0;
   #leading = 0;
+  #links = 0;
 
   constructor(workspace: Workspace, signal: AbortSignal) {
     this.#workspace = workspace;
@@ -92,9 +99,7 @@ class Listing {
   result(folder: WorkspacePath): { text: string; meta: Record<string, number> } {
     const folders = this.#entries.filter((entry) => entry.isFolder).length;
     const files = this.#entries.length - folders;
-    const lines = this.#entries
-      .sort((a, b) => compareTree(a.shown, b.shown))
-      .map(({ shown, isFolder }) => quotePath(isFolder ? `${shown}/` : shown));
+    const lines = this.#entries.sort((a, b) => compareTree(a.shown, b.shown)).map(({ line }) => line);
     const head = `${quotePath(folder.shown)}: ${plural(folders, "folder")}, ${plural(files, "file")}`;
     return {
       text: withNotes([head, ...lines].join("\n"), this.#notes()),
@@ -112,22 +117,27 @@ class Listing {
       return;
     }
     for (const dirent of dirents) {
+      this.#signal.throwIfAborted();
+      if (this.#leftOut > 0) {
+        this.#leftOut += 1;
+        continue;
+      }
       const child = childOf(folder, dirent.name);
       const kind = dirent.isSymbolicLink() ? await this.#kindOfLink(child) : kindOf(dirent);
       if (kind === "special") this.#special += 1;
       else if (kind === "leading-out") this.#leading += 1;
-      else if (!this.#add({ shown: child.shown, isFolder: kind === "folder" })) this.#leftOut += 1;
+      else if (kind === "unknown" || !this.#add(child.shown, kind === "folder")) this.#leftOut += 1;
       // A link to a folder is shown and not descended into: it may lead round in circles.
       else if (kind === "folder" && !dirent.isSymbolicLink()) next.push(child);
     }
   }
 
-  #add(entry: Entry): boolean {
-    const bytes = Buffer.byteLength(entry.shown) + 2;
-    if (this.#leftOut > 0 || this.#entries.length >= MAX_ENTRIES) return false;
-    if (this.#bytes + bytes > MAX_OUTPUT_BYTES) return false;
+  #add(shown: string, isFolder: boolean): boolean {
+    const line = quotePath(isFolder ? `${shown}/` : shown);
+    const bytes = Buffer.byteLength(line) + 1;
+    if (this.#entries.length >= MAX_ENTRIES || this.#bytes + bytes > MAX_OUTPUT_BYTES) return false;
     this.#bytes += bytes;
-    this.#entries.push(entry);
+    this.#entries.push({ shown, line, isFolder });
     return true;
   }
 
@@ -139,6 +149,8 @@ class Listing {
   }
 
   async #kindOfLink(link: WorkspacePath): Promise<Kind> {
+    this.#links += 1;
+    if (this.#links > MAX_LINKS) return "unknown";
     try {
       const target = await this.#workspace.resolve(link.shown);
       return kindOf(await stat(target.real));
@@ -164,7 +176,7 @@ class Listing {
   }
 }
 
-type Kind = "file" | "folder" | "special" | "leading-out";
+type Kind = "file" | "folder" | "special" | "leading-out" | "unknown";
 
 function kindOf(entry: { isFile(): boolean; isDirectory(): boolean }): Kind {
   if (entry.isDirectory()) return "folder";
@@ -172,7 +184,10 @@ function kindOf(entry: { isFile(): boolean; isDirectory(): boolean }): Kind {
 }
 
 function closedList(paths: readonly string[]): string {
-  const named = paths.slice(0, 5).map(quotePath).join(", ");
+  const named = paths
+    .slice(0, 5)
+    .map((path) => clip(quotePath(path), 200))
+    .join(", ");
   return paths.length > 5 ? `${named} and ${paths.length - 5} more` : named;
 }
 

@@ -1,9 +1,8 @@
-import type { FileHandle } from "node:fs/promises";
 import { z } from "zod";
 import type { Tool, ToolOutput } from "../tool.ts";
 import { defineTool } from "./define.ts";
-import { MAX_OUTPUT_BYTES, plural, SNIFF_BYTES, trimPartial, withNotes } from "./text.ts";
-import { type Workspace, workspaceError } from "./workspace.ts";
+import { MAX_OUTPUT_BYTES, plural, quote, sniff, trimPartial, withNotes } from "./text.ts";
+import { type OpenedFile, readBlock, type Workspace, workspaceError } from "./workspace.ts";
 
 /** How far into a file lines are looked for. */
 export const MAX_READ_BYTES = 256 * 1024 * 1024;
@@ -54,12 +53,11 @@ export function readFile(workspace: Workspace): Tool {
     schema: readFileSchema,
     async run({ path, offset = 1, limit = Number.MAX_SAFE_INTEGER }, signal) {
       const target = await workspace.resolve(path);
-      const { handle, size } = await workspace.openFile(target);
+      const file = await workspace.openFile(target);
       try {
-        const reader = new LineReader(handle, target.shown, size, signal);
-        return await readLines(reader, { shown: target.shown, size, offset, limit });
+        return await readLines(new LineReader(file, signal), { ...file, offset, limit });
       } finally {
-        await handle.close();
+        await file.handle.close();
       }
     },
   });
@@ -76,31 +74,51 @@ async function readLines(
     const lines = plural(reader.lines, "line");
     throw workspaceError(
       "WORKSPACE_PAST_END",
-      `${JSON.stringify(shown)} has ${lines}; line ${offset} is past its end.`,
+      `${quote(shown)} has ${lines}; line ${offset} is past its end.`,
     );
   }
-  const { bytes, isCut, isInsideLine } = fit(window);
-  // Invalid UTF-8 becomes U+FFFD; a byte order mark at the start of the file goes.
-  const text = new TextDecoder("utf-8", { ignoreBOM: offset > 1 }).decode(bytes);
+  const { bytes, isCut, isInsideLine, text, isExact } = fitText(window, offset > 1);
   const lines = countLines(bytes);
   const last = offset + lines - 1;
   const isAtEnd = !isCut && reader.isAtEnd;
   const meta = { path: shown, size, offset, lines };
   if (window.length === 0) return { text: withNotes("", ["The file is empty."]), meta };
-  if (isAtEnd) return { text, meta };
+  const notes: string[] = [];
+  if (!isExact) notes.push("Bytes that are no UTF-8 are shown as U+FFFD.");
+  if (isAtEnd) return { text: withNotes(text, notes), meta };
   const range = lines === 1 ? `Line ${offset}` : `Lines ${offset} to ${last}`;
-  const notes = [`${range} of a file of ${size} bytes.`];
+  notes.push(`${range} of a file of ${size} bytes.`);
   if (isInsideLine) notes.push(`Line ${last} is longer than what fits; its rest is left out.`);
   notes.push(`Read on with offset ${last + 1}.`);
   return { text: withNotes(text, notes), meta };
 }
 
+interface Fit {
+  readonly bytes: Uint8Array;
+  readonly isCut: boolean;
+  readonly isInsideLine: boolean;
+}
+
+/** What fits into the bound, as text. `isExact` is false when it held bytes that are no UTF-8. */
+function fitText(window: Uint8Array, keepMark: boolean): Fit & { text: string; isExact: boolean } {
+  const fitted = fit(window, MAX_OUTPUT_BYTES);
+  try {
+    const strict = new TextDecoder("utf-8", { ignoreBOM: keepMark, fatal: true });
+    return { ...fitted, text: strict.decode(fitted.bytes), isExact: true };
+  } catch {
+    // One bad byte becomes a character of three.
+    const smaller = fit(window, Math.floor(MAX_OUTPUT_BYTES / 3));
+    const lenient = new TextDecoder("utf-8", { ignoreBOM: keepMark });
+    return { ...smaller, text: lenient.decode(smaller.bytes), isExact: false };
+  }
+}
+
 /** Cuts what is longer than the bound: after its last whole line, or between characters when not even one fits. */
-function fit(window: Uint8Array): { bytes: Uint8Array; isCut: boolean; isInsideLine: boolean } {
-  if (window.length <= MAX_OUTPUT_BYTES) return { bytes: window, isCut: false, isInsideLine: false };
-  const end = window.lastIndexOf(NEWLINE, MAX_OUTPUT_BYTES - 1);
+function fit(window: Uint8Array, max: number): Fit {
+  if (window.length <= max) return { bytes: window, isCut: false, isInsideLine: false };
+  const end = window.lastIndexOf(NEWLINE, max - 1);
   if (end >= 0) return { bytes: window.subarray(0, end + 1), isCut: true, isInsideLine: false };
-  return { bytes: trimPartial(window.subarray(0, MAX_OUTPUT_BYTES)), isCut: true, isInsideLine: true };
+  return { bytes: trimPartial(window.subarray(0, max)), isCut: true, isInsideLine: true };
 }
 
 function countLines(bytes: Uint8Array): number {
@@ -113,19 +131,15 @@ function countLines(bytes: Uint8Array): number {
 class LineReader {
   /** Lines passed so far, the last one even without a line end. */
   lines = 0;
-  readonly #handle: FileHandle;
-  readonly #shown: string;
-  readonly #size: number;
+  readonly #file: OpenedFile;
   readonly #signal: AbortSignal;
   /** One buffer for all blocks: garbage of 64 KiB a block would pile up faster than it is collected. */
   readonly #buffer = new Uint8Array(BLOCK_BYTES);
   #block: Uint8Array = new Uint8Array(0);
   #read = 0;
 
-  constructor(handle: FileHandle, shown: string, size: number, signal: AbortSignal) {
-    this.#handle = handle;
-    this.#shown = shown;
-    this.#size = size;
+  constructor(file: OpenedFile, signal: AbortSignal) {
+    this.#file = file;
     this.#signal = signal;
   }
 
@@ -161,7 +175,7 @@ class LineReader {
 
   /** Whether all is read of what the file held when it was opened. */
   get isAtEnd(): boolean {
-    return this.#block.length === 0 && this.#read >= this.#size;
+    return this.#block.length === 0 && this.#read >= this.#file.size;
   }
 
   /** Makes sure that bytes are at hand; false at the end of the file. */
@@ -171,19 +185,24 @@ class LineReader {
     if (this.#read > MAX_READ_BYTES) {
       throw workspaceError(
         "WORKSPACE_PAST_END",
-        `That line of ${JSON.stringify(this.#shown)} lies more than ${MAX_READ_BYTES} bytes into the file, out of reach.`,
+        `That line of ${quote(this.#file.shown)} lies more than ${MAX_READ_BYTES} bytes into the file, out of reach.`,
       );
     }
     const buffer = this.#buffer;
-    const { bytesRead } = await this.#handle.read(buffer, 0, BLOCK_BYTES, this.#read);
-    if (this.#read === 0 && buffer.subarray(0, Math.min(bytesRead, SNIFF_BYTES)).includes(0)) {
-      throw workspaceError(
-        "WORKSPACE_BINARY",
-        `${JSON.stringify(this.#shown)} is a binary file, which cannot be shown.`,
-      );
-    }
+    const bytesRead = await readBlock(this.#file, buffer, this.#read);
+    if (this.#read === 0) this.#refuseBinary(buffer.subarray(0, bytesRead));
     this.#read += bytesRead;
     this.#block = buffer.subarray(0, bytesRead);
     return bytesRead > 0;
+  }
+
+  #refuseBinary(block: Uint8Array): void {
+    const kind = sniff(block);
+    if (kind === "text") return;
+    const what =
+      kind === "utf-16"
+        ? "text in UTF-16; only UTF-8 can be shown."
+        : "a binary file, which cannot be shown.";
+    throw workspaceError("WORKSPACE_BINARY", `${quote(this.#file.shown)} is ${what}`);
   }
 }

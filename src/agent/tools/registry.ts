@@ -1,22 +1,32 @@
 import { HoldfastError } from "../../session/errors.ts";
-import { findJsonFault, type JsonObject, snapshotJson } from "../../session/json.ts";
+import { findJsonFault, type JsonObject } from "../../session/json.ts";
 import { clip } from "../../session/text.ts";
 import { waitFor } from "../../session/wait-for.ts";
 import type { ToolDescriptor } from "../provider.ts";
-import { type Tool, ToolError, type ToolOutcome, type ToolOutput } from "../tool.ts";
+import type { Tool, ToolLimits, ToolOutcome, ToolOutput } from "../tool.ts";
 import { type ArgumentsCheck, compileCheck } from "./arguments.ts";
+import { failed, thrown, toOutcome } from "./outcome.ts";
+import { quote } from "./text.ts";
+
+const DEFAULT_LIMITS = { timeoutMs: 120_000, maxResultBytes: 256 * 1024 };
+
+// What a timer can wait at most, some 24 days: a longer time would end at once.
+const LONGEST_MS = 2 ** 31 - 1;
 
 /** A tool that cannot be offered: a mistake in the program, found when it is registered. */
 export class ToolRegistrationError extends HoldfastError {
   readonly code = "tool-registration";
 
   constructor(message: string) {
-    super(message, { hint: "Register each tool once, with a JSON Schema of type object." });
+    super(message, {
+      hint: "Register each tool once, with a JSON Schema of type object, and limits above 0.",
+    });
   }
 }
 
 interface Entry {
   readonly tool: Tool;
+  readonly timeoutMs: number;
   /** Compiled by the first call: that takes milliseconds which a start does not have. */
   check?: ArgumentsCheck;
 }
@@ -25,11 +35,18 @@ interface Entry {
 export class ToolRegistry {
   readonly #entries = new Map<string, Entry>();
 
-  constructor(tools: Iterable<Tool> = []) {
+  readonly #timeoutMs: number;
+  readonly #maxResultBytes: number;
+
+  /** @throws ToolRegistrationError, as {@link register} does, and when a limit is not above 0. */
+  constructor(tools: Iterable<Tool> = [], limits: ToolLimits = {}) {
+    const { timeoutMs = DEFAULT_LIMITS.timeoutMs, maxResultBytes = DEFAULT_LIMITS.maxResultBytes } = limits;
+    this.#timeoutMs = checkLimit(timeoutMs, "The time limit of tools");
+    this.#maxResultBytes = checkLimit(maxResultBytes, "The size limit of tool results");
     for (const tool of tools) this.register(tool);
   }
 
-  /** @throws ToolRegistrationError when the name is taken or the parameters are no schema of an object. */
+  /** @throws ToolRegistrationError: the name is taken, the parameters are no schema of an object, the limit is none. */
   register(tool: Tool): void {
     if (this.#entries.has(tool.name)) {
       throw new ToolRegistrationError(`The tool "${tool.name}" is registered already`);
@@ -37,7 +54,11 @@ export class ToolRegistry {
     if (tool.parameters["type"] !== "object") {
       throw new ToolRegistrationError(`The parameters of the tool "${tool.name}" are not of type object`);
     }
-    this.#entries.set(tool.name, { tool });
+    const timeoutMs = checkLimit(
+      tool.timeoutMs ?? this.#timeoutMs,
+      `The time limit of the tool "${tool.name}"`,
+    );
+    this.#entries.set(tool.name, { tool, timeoutMs });
   }
 
   /** What a model is told, sorted by name: the same tools give the same request. */
@@ -53,8 +74,8 @@ export class ToolRegistry {
   /**
    * Runs one call. `argumentsText` is the JSON that the model wrote; an empty text means no arguments.
    *
-   * Resolves with an error outcome for an unknown tool, for bad arguments, for a handler that throws, and for output that
-   * the log cannot keep. @throws the signal's reason, and nothing else.
+   * Resolves with an error outcome for an unknown tool, for bad arguments, for a handler that throws or takes too long, and
+   * for output that is too large or that the log cannot keep. @throws the signal's reason, and nothing else.
    */
   async call(name: string, argumentsText: string, signal: AbortSignal): Promise<ToolOutcome> {
     signal.throwIfAborted();
@@ -68,22 +89,34 @@ export class ToolRegistry {
       const text = `The arguments do not fit the tool "${name}": ${fault}. Correct them and call it again.`;
       return failed("ToolArgumentsError", "TOOL_ARGUMENTS_INVALID", text);
     }
+    return this.#run(entry, args, signal);
+  }
+
+  async #run({ tool, timeoutMs }: Entry, args: JsonObject, signal: AbortSignal): Promise<ToolOutcome> {
+    const maxBytes = this.#maxResultBytes;
+    const time = new AbortController();
+    const timer = setTimeout(() => time.abort(timeoutReason(timeoutMs)), timeoutMs);
+    const either = AbortSignal.any([signal, time.signal]);
+    let output: ToolOutput;
     try {
-      const run = Promise.try(() => entry.tool.run(args, signal));
-      // Nobody may be left to hear of its failure: it is not waited for once the signal has fired.
+      const run = Promise.try(() => tool.run(args, either));
+      // Nobody may be left to hear of its failure: it is not waited for once a signal has fired.
       run.catch(() => undefined);
-      const output = await waitFor(run, signal);
-      return toOutcome(name, output);
+      output = await waitFor(run, either);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      return thrown(name, error);
+      return time.signal.aborted ? timedOut(tool.name, timeoutMs) : thrown(tool.name, error, maxBytes);
+    } finally {
+      clearTimeout(timer);
     }
+    return toOutcome(tool.name, output, maxBytes);
   }
 
   #unknown(name: string): ToolOutcome {
     const names = this.descriptors().map((tool) => tool.name);
-    const offer = names.length === 0 ? "No tools are available." : `Available tools: ${names.join(", ")}.`;
-    return failed("UnknownToolError", "TOOL_UNKNOWN", `There is no tool "${clip(name, 80)}". ${offer}`);
+    const offer =
+      names.length === 0 ? "No tools are available." : `Available tools: ${clip(names.join(", "), 4000)}.`;
+    return failed("UnknownToolError", "TOOL_UNKNOWN", `There is no tool ${quote(clip(name, 80))}. ${offer}`);
   }
 }
 
@@ -107,29 +140,19 @@ function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function toOutcome(name: string, output: ToolOutput): ToolOutcome {
-  const { text, meta }: { text?: unknown; meta?: unknown } = output;
-  if (typeof text !== "string") return badOutput(name, "a text that is not a string");
-  if (meta === undefined) return { text };
-  try {
-    return { text, meta: snapshotJson(meta, {}, "meta") };
-  } catch {
-    return badOutput(name, "metadata that JSON cannot keep");
-  }
+function checkLimit(limit: number, what: string): number {
+  if (!(limit > 0)) throw new ToolRegistrationError(`${what} is ${limit}`);
+  return Math.min(Math.ceil(limit), LONGEST_MS);
 }
 
-function badOutput(name: string, what: string): ToolOutcome {
-  const text = `The tool "${name}" ran, but returned ${what}, so its result is lost. Do not call it again the same way.`;
-  return failed("ToolOutputError", "TOOL_OUTPUT_INVALID", text);
+/** What a handler finds as the reason of its signal. */
+function timeoutReason(timeoutMs: number): DOMException {
+  return new DOMException(`The tool has had its ${timeoutMs / 1000} s`, "TimeoutError");
 }
 
-function thrown(name: string, error: unknown): ToolOutcome {
-  if (error instanceof ToolError) return failed(error.name, error.code, error.message);
-  const detail = error instanceof Error && error.message !== "" ? `: ${clip(error.message, 300)}` : "";
-  const text = `The tool "${name}" failed${detail}. Whether it took effect is unknown; check before you call it again.`;
-  return failed("ToolFailedError", "TOOL_FAILED", text);
-}
-
-function failed(name: string, code: string, text: string): ToolOutcome {
-  return { text, error: { name, code } };
+function timedOut(name: string, timeoutMs: number): ToolOutcome {
+  const text =
+    `The tool "${name}" gave no result within ${timeoutMs / 1000} s and was stopped. Whether it took effect is unknown; ` +
+    "check before you call it again.";
+  return failed("ToolTimeoutError", "TOOL_TIMEOUT", text);
 }

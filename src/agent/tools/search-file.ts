@@ -1,5 +1,5 @@
-import type { FileHandle } from "node:fs/promises";
-import { SNIFF_BYTES } from "./text.ts";
+import { boundary, sniff } from "./text.ts";
+import { type OpenedFile, readBlock } from "./workspace.ts";
 
 /** A line that holds the text. `text` is the part of the line around it. */
 export interface LineMatch {
@@ -32,7 +32,7 @@ const BLOCK_BYTES = 64 * 1024;
 
 /** Searches one open file, block by block. Each block waits for the disk, so that the event loop stays live. */
 export async function searchFile(
-  handle: FileHandle,
+  file: OpenedFile,
   search: FileSearch,
   signal: AbortSignal,
 ): Promise<FileMatches> {
@@ -43,10 +43,10 @@ export async function searchFile(
   while (bytes < search.maxBytes && matcher.wantsMore) {
     signal.throwIfAborted();
     const wanted = Math.min(BLOCK_BYTES, search.maxBytes - bytes);
-    const { bytesRead } = await handle.read(buffer, 0, wanted, bytes);
+    const bytesRead = await readBlock(file, buffer.subarray(0, wanted), bytes);
     if (bytesRead === 0) break;
     const block = buffer.subarray(0, bytesRead);
-    if (bytes === 0 && block.subarray(0, SNIFF_BYTES).includes(0)) {
+    if (bytes === 0 && sniff(block) !== "text") {
       return { matches: [], bytes: bytesRead, isBinary: true };
     }
     bytes += bytesRead;
@@ -65,6 +65,8 @@ class LineMatcher {
   #line = 1;
   #rest = "";
   #isReported = false;
+  /** Whether the line began before `#rest` does. */
+  #isMiddle = false;
 
   constructor(search: FileSearch) {
     this.#search = search;
@@ -79,29 +81,33 @@ class LineMatcher {
     const buffer = this.#rest + text;
     let start = 0;
     for (let end = buffer.indexOf("\n"); end >= 0; end = buffer.indexOf("\n", start)) {
-      this.#check(buffer.slice(start, end));
+      this.#check(buffer.slice(start, end), false);
       start = end + 1;
       this.#line += 1;
       this.#isReported = false;
+      this.#isMiddle = false;
     }
     this.#rest = buffer.slice(start);
     if (this.#rest.length <= MAX_LINE) return;
-    this.#check(this.#rest);
+    this.#check(this.#rest, true);
     // Twice the text and a little, since a change of case can change the length.
     const overlap = this.#search.text.length * 2 + 8;
-    this.#rest = this.#rest.slice(this.#rest.length - overlap);
+    this.#rest = this.#rest.slice(boundary(this.#rest, this.#rest.length - overlap));
+    this.#isMiddle = true;
   }
 
   end(): void {
-    if (this.#rest !== "") this.#check(this.#rest);
+    if (this.#rest !== "") this.#check(this.#rest, false);
   }
 
-  #check(line: string): void {
+  #check(part: string, goesOn: boolean): void {
     if (this.#isReported || !this.wantsMore) return;
-    const at = this.#fold(line).indexOf(this.#needle);
+    const at = this.#fold(part).indexOf(this.#needle);
     if (at < 0) return;
     this.#isReported = true;
-    this.matches.push({ line: this.#line, text: excerpt(line, at, this.#needle.length) });
+    const { shown, start, end } = excerpt(part, at, this.#needle.length);
+    const text = `${this.#isMiddle || start ? "…" : ""}${shown}${goesOn || end ? "…" : ""}`;
+    this.matches.push({ line: this.#line, text });
   }
 
   #fold(text: string): string {
@@ -109,19 +115,12 @@ class LineMatcher {
   }
 }
 
-/** The part of a line around a match, cut between characters, with `…` where something is left out. */
-function excerpt(line: string, at: number, length: number): string {
+/** The part of a line around a match, cut between characters. `start`, `end`: whether something is left out there. */
+function excerpt(line: string, at: number, length: number): { shown: string; start: boolean; end: boolean } {
   const text = line.endsWith("\r") ? line.slice(0, -1) : line;
-  if (text.length <= MAX_SHOWN) return text;
+  if (text.length <= MAX_SHOWN) return { shown: text, start: false, end: false };
   const before = Math.floor(Math.max(0, MAX_SHOWN - length) / 2);
   const start = boundary(text, Math.max(0, Math.min(at - before, text.length - MAX_SHOWN)));
   const end = boundary(text, start + MAX_SHOWN);
-  return `${start > 0 ? "…" : ""}${text.slice(start, end)}${end < text.length ? "…" : ""}`;
-}
-
-/** `at`, or one less where it would fall inside a surrogate pair. */
-function boundary(text: string, at: number): number {
-  const unit = text.charCodeAt(at);
-  const previous = text.charCodeAt(at - 1);
-  return unit >= 0xdc00 && unit <= 0xdfff && previous >= 0xd800 && previous <= 0xdbff ? at - 1 : at;
+  return { shown: text.slice(start, end), start: start > 0, end: end < text.length };
 }

@@ -3,13 +3,14 @@ import { type Tool, ToolError, type ToolOutput } from "../tool.ts";
 import { defineTool } from "./define.ts";
 import { type FileMatches, type LineMatch, searchFile } from "./search-file.ts";
 import { FileWalk } from "./search-walk.ts";
-import { MAX_OUTPUT_BYTES, plural, withNotes } from "./text.ts";
+import { MAX_OUTPUT_BYTES, plural, quote, withNotes } from "./text.ts";
 import { quotePath, type Workspace, type WorkspacePath } from "./workspace.ts";
 
 /** Bounds of one search. */
 export const MAX_HITS = 100;
 export const MAX_FILES = 20_000;
 export const MAX_SEARCH_BYTES = 64 * 1024 * 1024;
+export const MAX_SEARCH_MS = 20_000;
 
 // Files that are read at the same time, to hide the time that each takes to open.
 const READ_AHEAD = 16;
@@ -49,8 +50,11 @@ const parameters = {
   additionalProperties: false,
 };
 
-/** `search_text`: the lines that hold a text, as `path:line: text`, in the order of the names. */
-export function searchText(workspace: Workspace): Tool {
+/**
+ * `search_text`: the lines that hold a text, as `path:line: text`, in the order of the names. `now` tells the time in
+ * milliseconds since any moment.
+ */
+export function searchText(workspace: Workspace, now: () => number = () => performance.now()): Tool {
   return defineTool({
     name: "search_text",
     description:
@@ -60,7 +64,8 @@ export function searchText(workspace: Workspace): Tool {
     schema: searchTextSchema,
     async run({ text, path = ".", caseSensitive = false }, signal) {
       const start = await workspace.resolve(path);
-      const search = new Search(workspace, { text, caseSensitive }, signal);
+      const end = now() + MAX_SEARCH_MS;
+      const search = new Search(workspace, { text, caseSensitive }, signal, () => now() >= end);
       await search.run(start);
       return search.result();
     },
@@ -92,11 +97,11 @@ class Search {
   #unread = 0;
   #stop: string | undefined;
 
-  constructor(workspace: Workspace, query: Query, signal: AbortSignal) {
+  constructor(workspace: Workspace, query: Query, signal: AbortSignal, isOver: () => boolean) {
     this.#workspace = workspace;
     this.#query = query;
     this.#signal = signal;
-    this.#walk = new FileWalk(workspace, signal);
+    this.#walk = new FileWalk(workspace, signal, isOver);
   }
 
   /** Reads files ahead and takes their results in order, so that the same files give the same answer. */
@@ -115,6 +120,7 @@ class Search {
         if (this.#stop !== undefined) break;
       }
       while (ahead.length > 0 && this.#stop === undefined) await takeFirst();
+      if (this.#walk.isCut) this.#stop ??= `${MAX_SEARCH_MS / 1000} s`;
     } finally {
       done.abort();
       await Promise.all(ahead);
@@ -126,7 +132,7 @@ class Search {
     const found =
       lines === 0
         ? "Nothing found"
-        : `${plural(lines, "line")} with ${JSON.stringify(this.#query.text)} in ${plural(this.#hitFiles, "file")}`;
+        : `${plural(lines, "line")} with ${quote(this.#query.text)} in ${plural(this.#hitFiles, "file")}`;
     const head = `${found}; ${plural(this.#files, "file")} searched`;
     return {
       text: withNotes([head, ...this.#hits].join("\n"), this.#notes()),
@@ -137,14 +143,14 @@ class Search {
   /** Never rejects: nobody may be waiting for it any more. */
   async #search(file: WorkspacePath, signal: AbortSignal): Promise<FileOutcome> {
     try {
-      const { handle, size } = await this.#workspace.openFile(file);
+      const opened = await this.#workspace.openFile(file);
       try {
         // One match more than is wanted, to know whether there are more.
-        const maxBytes = Math.min(size, MAX_SEARCH_BYTES);
+        const maxBytes = Math.min(opened.size, MAX_SEARCH_BYTES);
         const search = { ...this.#query, maxBytes, maxMatches: MAX_HITS + 1 };
-        return { file, found: await searchFile(handle, search, signal) };
+        return { file, found: await searchFile(opened, search, signal) };
       } finally {
-        await handle.close();
+        await opened.handle.close();
       }
     } catch (failure) {
       return { file, failure };

@@ -10,12 +10,16 @@ export class FileWalk {
   closed = 0;
   /** Folders that could not be read, and what is neither file nor folder. */
   unread = 0;
+  /** Whether it was told that its time is over before it had seen everything. */
+  isCut = false;
   readonly #workspace: Workspace;
   readonly #signal: AbortSignal;
+  readonly #isOver: () => boolean;
 
-  constructor(workspace: Workspace, signal: AbortSignal) {
+  constructor(workspace: Workspace, signal: AbortSignal, isOver: () => boolean) {
     this.#workspace = workspace;
     this.#signal = signal;
+    this.#isOver = isOver;
   }
 
   /** @throws ToolError when `start` itself cannot be read. A start that is no folder is yielded as it is. */
@@ -28,22 +32,26 @@ export class FileWalk {
       yield start;
       return;
     }
-    yield* this.#walk(start, entries);
-  }
-
-  async *#walk(
-    folder: WorkspacePath,
-    entries: readonly Dirent[],
-  ): AsyncGenerator<WorkspacePath, void, undefined> {
-    for (const entry of entries) {
+    // The way down, as what is left of each folder: a generator inside another would take a step a level for each file.
+    const way = [{ folder: start, left: entries.values() }];
+    for (let at = way.at(-1); at !== undefined; at = way.at(-1)) {
       this.#signal.throwIfAborted();
-      const child = childOf(folder, entry.name);
+      if (this.#isOver()) {
+        this.isCut = true;
+        return;
+      }
+      const { value: entry } = at.left.next();
+      if (entry === undefined) {
+        way.pop();
+        continue;
+      }
+      const child = childOf(at.folder, entry.name);
       // What a link inside the workspace leads to is found at its own place.
       if (entry.isSymbolicLink()) this.links += 1;
       else if (entry.isFile()) yield child;
       else if (!entry.isDirectory()) this.unread += 1;
       else if (NOT_DESCENDED.has(entry.name)) this.closed += 1;
-      else yield* this.#walk(child, await this.#read(child));
+      else way.push({ folder: child, left: (await this.#read(child)).values() });
     }
   }
 

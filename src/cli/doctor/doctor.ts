@@ -1,5 +1,5 @@
-import { chosenStore, isGiven } from "../../host/store-options.ts";
-import type { RawOptions } from "../../host/usage.ts";
+import { chosenStore } from "../../host/store-options.ts";
+import { isGiven, type RawOptions } from "../../host/usage.ts";
 import { versionInfo } from "../../host/version.ts";
 import { SYSTEM } from "../../store/file-system.ts";
 import { examineStore, type StoreHealth } from "../../store/health/examine.ts";

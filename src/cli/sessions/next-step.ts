@@ -55,6 +55,6 @@ export function storeFlag({ kind, path }: StoreName): string {
 }
 
 /** A word as a shell takes it. */
-function shellWord(text: string): string {
+export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -39,7 +39,7 @@ export async function readSession(stream: SessionStream): Promise<SessionReading
     for await (const page of stream.pages) {
       for (const decoded of page) {
         const { record, unknownType } = decoded;
-        digest.addDecoded(decoded);
+        digest.add(record);
         projections.foldDecoded(decoded);
         if (isShown(decoded)) kept.push(record);
         if (unknownType && !unknown.has(record.type)) unknown.set(record.type, record.seq);

@@ -1,6 +1,8 @@
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { workspaceTools } from "../../../src/agent/tools/index.ts";
+import { ToolRegistry } from "../../../src/agent/tools/registry.ts";
 
 /** A new folder of files for one test, with an `outside` folder beside the workspace. Gone when it is disposed. */
 export class TestFolder implements AsyncDisposable {
@@ -39,4 +41,17 @@ export class TestFolder implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.base, { recursive: true, force: true });
   }
+}
+
+/** Calls tools of one workspace. */
+export function caller(root: string, protectedFiles?: () => readonly string[]) {
+  const tools = new ToolRegistry(workspaceTools(root, protectedFiles));
+  return (name: string, args: object, signal = new AbortController().signal) =>
+    tools.call(name, JSON.stringify(args), signal);
+}
+
+/** Runs a shell script in a folder. */
+export function shell(cwd: string, script: string): void {
+  const { exitCode, stderr } = Bun.spawnSync(["bash", "-c", script], { cwd });
+  if (exitCode !== 0) throw new Error(stderr.toString());
 }

@@ -90,6 +90,17 @@ describe("list_files", () => {
     expect(text).toContain("Left out: ");
   });
 
+  test("a cancelled listing stops with the signal's reason", async () => {
+    await using folder = await TestFolder.create();
+    for (let k = 0; k < 50; k += 1) await folder.link(`l${k}`, "nothing");
+    const tools = new ToolRegistry(workspaceTools(folder.root));
+    const controller = new AbortController();
+    const call = tools.call("list_files", "{}", controller.signal).catch((error: unknown) => error);
+    const reason = new Error("enough");
+    setImmediate(() => controller.abort(reason));
+    expect(await call).toBe(reason);
+  });
+
   test("a name with a line break cannot pass for two entries", async () => {
     await using folder = await TestFolder.create({ "a\nb.txt": "" });
     expect((await list(folder)).text).toBe('.: 0 folders, 1 file\n"a\\nb.txt"');

@@ -112,11 +112,60 @@ describe("read_file", () => {
     );
   });
 
-  test("a byte order mark is dropped, and invalid UTF-8 is shown with replacement characters", async () => {
+  test("a byte order mark is dropped, and invalid UTF-8 is shown with replacement characters, which is said", async () => {
     expect(await readText("\ufeffhello")).toBe("hello");
+    expect(await readText("a real \ufffd")).toBe("a real \ufffd");
     expect(await readText(new Uint8Array([0x61, 0xff, 0xc3, 0x28, 0x62, 0xe2, 0x82]))).toBe(
-      "a\ufffd\ufffd(b\ufffd",
+      "a\ufffd\ufffd(b\ufffd\n\n[Bytes that are no UTF-8 are shown as U+FFFD.]",
     );
+    expect(await readText(Buffer.from("caf\u00e9\nth\u00e9\n", "latin1"), { limit: 1 })).toBe(
+      "caf\ufffd\n\n[Bytes that are no UTF-8 are shown as U+FFFD. Line 1 of a file of 9 bytes. Read on with offset 2.]",
+    );
+  });
+
+  test.each([0xff, 0xe9])(
+    "text of bytes %i stays within the bound when each becomes a character",
+    async (byte) => {
+      for (const file of [
+        new Uint8Array(200_000).fill(byte),
+        new Uint8Array(200_000).fill(byte).fill(0x0a, 99, 100),
+      ]) {
+        const text = await readText(file);
+        expect(Buffer.byteLength(text)).toBeLessThan(MAX_OUTPUT_BYTES + 300);
+        expect(text).toContain("[Bytes that are no UTF-8 are shown as U+FFFD. Line 1");
+      }
+    },
+  );
+
+  test.each([
+    ["little-endian", [0xff, 0xfe], "utf16le"],
+    ["big-endian", [0xfe, 0xff], "utf16be"],
+  ] as const)("UTF-16 (%s) is told by its mark, and refused by name", async (_, mark, order) => {
+    // Of characters whose halves look like text.
+    const body = Buffer.from("\u6f22\u5b57\u6f22\u5b57", "utf16le");
+    await using folder = await TestFolder.create({
+      f: Buffer.concat([Buffer.from(mark), order === "utf16le" ? body : body.swap16()]),
+    });
+    expect(await read(folder, { path: "f" })).toEqual({
+      text: '"f" is text in UTF-16; only UTF-8 can be shown.',
+      error: { name: "WorkspaceError", code: "WORKSPACE_BINARY" },
+    });
+  });
+
+  test("only a line feed ends a line, and the last line needs none", async () => {
+    const file = "a\u2028b\u0085c\rd\r\ne";
+    expect(await readText(file)).toBe(file);
+    expect(await readText(file, { offset: 2 })).toBe("e");
+  });
+
+  test("one line of 50 MB is shown in part, and what lies behind it is within reach", async () => {
+    await using folder = await TestFolder.create({
+      f: Buffer.concat([Buffer.alloc(50e6, "x"), Buffer.from("\nend")]),
+    });
+    const first = await read(folder, { path: "f" });
+    expect(Buffer.byteLength(first.text)).toBeLessThan(MAX_OUTPUT_BYTES + 300);
+    expect(first.text).toContain("[Line 1 of a file of 50000004 bytes. Line 1 is longer than what fits;");
+    expect((await read(folder, { path: "f", offset: 2 })).text).toBe("end");
   });
 
   test("a file with a NUL byte in its first 8 KiB is binary, a later one is not looked for", async () => {

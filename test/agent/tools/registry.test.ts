@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Tool, ToolError, type ToolOutput } from "../../../src/agent/tool.ts";
+import { type Tool, ToolError } from "../../../src/agent/tool.ts";
 import { ToolRegistrationError, ToolRegistry } from "../../../src/agent/tools/registry.ts";
 import type { JsonObject } from "../../../src/session/json.ts";
+import { careless } from "../../fixtures/test-tools.ts";
 
 function tool(name: string, run: Tool["run"], parameters: JsonObject = { type: "object" }): Tool {
   return { name, description: `The tool ${name}`, parameters, run };
@@ -16,12 +17,6 @@ const echo = tool("echo", async (args) => ({ text: JSON.stringify(args) }), {
 });
 
 const never = () => new AbortController().signal;
-
-/** A tool that returns what its type does not allow, as one written in JavaScript might. */
-function careless(output: unknown): Tool {
-  const run: unknown = async () => output;
-  return { ...tool("careless", async () => ({ text: "" })), run: run as () => Promise<ToolOutput> };
-}
 
 describe("registration", () => {
   test("a name that is taken is refused", () => {

@@ -5,8 +5,16 @@ import fc from "fast-check";
 import { workspaceTools } from "../../../src/agent/tools/index.ts";
 import { ToolRegistry } from "../../../src/agent/tools/registry.ts";
 import { MAX_SHOWN } from "../../../src/agent/tools/search-file.ts";
-import { MAX_HITS, MAX_SEARCH_BYTES } from "../../../src/agent/tools/search-text.ts";
+import {
+  MAX_HITS,
+  MAX_SEARCH_BYTES,
+  MAX_SEARCH_MS,
+  searchText,
+} from "../../../src/agent/tools/search-text.ts";
+import { Workspace } from "../../../src/agent/tools/workspace.ts";
 import { TestFolder } from "./folder.ts";
+
+const never = () => new AbortController().signal;
 
 async function search(folder: TestFolder, args: object, signal = new AbortController().signal) {
   return new ToolRegistry(workspaceTools(folder.root)).call("search_text", JSON.stringify(args), signal);
@@ -104,6 +112,40 @@ describe("search_text", () => {
     expect(hit).toEndWith("😀…");
     expect(hit.isWellFormed()).toBe(true);
     expect(hit.length).toBeLessThan(MAX_SHOWN + 10);
+  });
+
+  test("a hit late in a very long line is shown whole, with a mark where the line goes on", async () => {
+    for (const lead of ["", "x"]) {
+      for (let pad = 0; pad < 12; pad += 1) {
+        // The search goes on in the middle of the line, at any place of a surrogate pair.
+        const before = `${lead}${"😀".repeat(32_760 + pad)}`;
+        await using folder = await TestFolder.create({ f: `${before}needle${"😀".repeat(40_000)}\nneedle` });
+        const [hit = "", next] = hitsOf((await search(folder, { text: "needle" })).text);
+        expect(hit.isWellFormed()).toBe(true);
+        expect(hit).toMatch(/^f:1: …(😀)*needle(😀)*…$/u);
+        expect(next).toBe("f:2: needle");
+      }
+    }
+  });
+
+  test("text in UTF-16 counts as binary, invalid UTF-8 is searched as well as can be", async () => {
+    const utf16 = Buffer.from("\ufeff\u6f22\u5b57needle", "utf16le");
+    const latin1 = Buffer.from("caf\u00e9 needle\n", "latin1");
+    await using folder = await TestFolder.create({ latin1, utf16, mark: "\ufeffneedle" });
+    const { text } = await search(folder, { text: "needle" });
+    expect(hitsOf(text)).toEqual(["latin1:1: caf\ufffd needle", "mark:1: needle"]);
+    expect(text).toEndWith("[Skipped: 1 binary file.]");
+  });
+
+  test("a search that takes too long ends early and says so, with what it found", async () => {
+    await using folder = await TestFolder.create({ a: "needle", "b/": "", "c/": "", d: "needle" });
+    let time = 0;
+    // Each look at the clock takes a fourth of the time.
+    const tool = searchText(new Workspace(folder.root), () => (time += MAX_SEARCH_MS / 4));
+    const outcome = await new ToolRegistry([tool]).call("search_text", '{"text":"needle"}', never());
+    expect(hitsOf(outcome.text)).toEqual(["a:1: needle"]);
+    expect(outcome.text).toContain("[The search ended early, after 20 s;");
+    expect(outcome.meta).toMatchObject({ complete: false });
   });
 
   test("a hit is found once in a line of any length, and at any place of it", async () => {

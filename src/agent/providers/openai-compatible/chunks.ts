@@ -1,11 +1,11 @@
 import type { Chunk, Usage } from "../../../session/events.ts";
 import { clip } from "../../../session/text.ts";
-import { badResponse, contentFiltered, failedMidway } from "./errors.ts";
+import { badResponse, failedMidway, refused } from "../http/errors.ts";
+import { type FinishKind, finishKind } from "../http/finish.ts";
 import { ToolCallAssembler } from "./tool-calls.ts";
 import { streamChunkSchema, type WireDelta, type WireUsage } from "./wire.ts";
 
 type ProseType = "text" | "reasoning";
-type FinishKind = "stop" | "tool-calls" | "max-tokens";
 
 const FINISH_KINDS: ReadonlyMap<string, FinishKind> = new Map([
   ["stop", "stop"],
@@ -41,14 +41,22 @@ class ProseBlock {
  * Turns the stream of one answer into chunks of the format.
  *
  * A text or reasoning block ends where something else begins, so that their order is kept. Tool calls may arrive side
- * by side and stay open until the answer is over; what is still open then ends in index order.
+ * by side and stay open until the answer is over; what is still open then ends in index order. After the finish reason or
+ * the mark at the end only the usage may come: more content means that the server lost track of its own answer.
  */
 export class ChunkAssembler {
   readonly #calls = new ToolCallAssembler();
+  readonly #mask: (text: string) => string;
   #blocks = 0;
   #prose: ProseBlock | undefined;
   #finish: string | undefined;
+  #isOver = false;
   #usage: WireUsage | undefined;
+
+  /** @param mask hides the API key in words of the provider that go into errors */
+  constructor(mask: (text: string) => string = (text) => text) {
+    this.#mask = mask;
+  }
 
   /** Takes one parsed item of the stream. @throws ProviderError when it breaks the protocol. */
   add(item: unknown): Chunk[] {
@@ -70,6 +78,11 @@ export class ChunkAssembler {
     return chunks;
   }
 
+  /** The server says that nothing follows. */
+  markEnd(): void {
+    this.#isOver = true;
+  }
+
   /** The chunks at the end of the stream. @throws ProviderError when the answer is not complete. */
   close(): Chunk[] {
     if (this.#finish === undefined) {
@@ -80,14 +93,24 @@ export class ChunkAssembler {
     open.sort((a, b) => a.index - b.index);
     for (const block of open) chunks.push(block.end());
     if (this.#usage !== undefined) chunks.push({ type: "usage", usage: toUsage(this.#usage) });
-    chunks.push({ type: "finish", reason: { kind: this.#finishKind(this.#finish) } });
+    chunks.push({
+      type: "finish",
+      reason: { kind: finishKind(FINISH_KINDS.get(this.#finish) ?? "stop", this.#calls.size) },
+    });
     return chunks;
   }
 
   #addDelta(delta: WireDelta, chunks: Chunk[]): void {
-    this.#addProse("reasoning", delta.reasoning_content || delta.reasoning || "", chunks);
-    this.#addProse("text", delta.content || delta.refusal || "", chunks);
-    for (const fragment of delta.tool_calls ?? []) {
+    const reasoning = delta.reasoning_content || delta.reasoning || "";
+    const text = delta.content || delta.refusal || "";
+    const fragments = delta.tool_calls ?? [];
+    const isLate = this.#isOver || this.#finish !== undefined;
+    if (isLate && (reasoning !== "" || text !== "" || fragments.length > 0)) {
+      throw badResponse("The provider went on after the end of its answer");
+    }
+    this.#addProse("reasoning", reasoning, chunks);
+    this.#addProse("text", text, chunks);
+    for (const fragment of fragments) {
       this.#endProse(chunks);
       chunks.push(...this.#calls.add(fragment, () => this.#nextIndex()));
     }
@@ -115,25 +138,17 @@ export class ChunkAssembler {
   }
 
   #setFinish(reason: string): void {
-    if (reason === "content_filter") throw contentFiltered();
+    if (reason === "content_filter") throw refused("The provider's content filter stopped the answer");
     if (FAILURES.has(reason)) throw failedMidway(reason);
     if (!FINISH_KINDS.has(reason)) {
-      throw badResponse(`The provider ended with an unknown finish reason "${clip(reason, 40)}"`);
+      // Masked before it is cut: half a key is a leak too.
+      const named = clip(this.#mask(reason), 40);
+      throw badResponse(`The provider ended with an unknown finish reason "${named}"`);
     }
     if (this.#finish !== undefined && this.#finish !== reason) {
       throw badResponse(`The provider sent two finish reasons, "${this.#finish}" and "${reason}"`);
     }
     this.#finish = reason;
-  }
-
-  #finishKind(reason: string): FinishKind {
-    const kind = FINISH_KINDS.get(reason) ?? "stop";
-    // Some servers say "stop" although they ask for tools.
-    if (kind === "stop" && this.#calls.size > 0) return "tool-calls";
-    if (kind === "tool-calls" && this.#calls.size === 0) {
-      throw badResponse("The provider announced tool calls and sent none");
-    }
-    return kind;
   }
 }
 

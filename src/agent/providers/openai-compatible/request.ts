@@ -4,8 +4,14 @@ import type {
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
 import type { ContentBlock, ModelMessage } from "../../../session/events.ts";
-import { findJsonFault, type JsonObject, type JsonValue } from "../../../session/json.ts";
 import type { ModelRequest, ToolDescriptor } from "../../provider.ts";
+import {
+  hidesSurrogate,
+  malformedArguments,
+  parseArguments,
+  wellFormedObject,
+  withExtraBody,
+} from "../http/body.ts";
 
 /** The body of one streaming Chat Completions request. */
 export interface ChatRequest {
@@ -20,18 +26,23 @@ export interface ChatRequest {
   readonly stream_options: { readonly include_usage: true };
 }
 
+/** What no extra member replaces: the route, the history, and that the answer streams, which all else relies on. */
+const FIXED = ["model", "messages", "stream"];
+
 /**
  * A model request in the words of Chat Completions.
  *
  * Pure, with a fixed key order: equal requests give the same bytes, so that a provider's prompt cache hits. Strings are
  * made well-formed, because many servers refuse a body with a lone surrogate.
+ *
+ * Members of `extraBody` win over these and follow them, but for {@link FIXED}.
  */
 export function toChatRequest(request: ModelRequest): ChatRequest {
   const { config } = request;
   const messages: ChatCompletionMessageParam[] = [];
   if (request.system !== undefined) messages.push({ role: "system", content: request.system.toWellFormed() });
   for (const message of request.messages) addMessage(messages, message);
-  return {
+  const body: ChatRequest = {
     model: config.model.toWellFormed(),
     messages,
     ...(request.tools.length === 0 ? {} : { tools: request.tools.map(toTool) }),
@@ -44,6 +55,7 @@ export function toChatRequest(request: ModelRequest): ChatRequest {
     stream: true,
     stream_options: { include_usage: true },
   };
+  return withExtraBody(body, config.extraBody, FIXED);
 }
 
 function addMessage(messages: ChatCompletionMessageParam[], message: ModelMessage): void {
@@ -91,24 +103,9 @@ function toAssistant(content: readonly ContentBlock[]): ChatCompletionAssistantM
 function replayArguments(text: string): string {
   if (text.trim() === "") return "{}";
   const plain = text.toWellFormed();
-  const value = parseObject(plain);
-  if (value === undefined) return JSON.stringify({ malformed_arguments: plain });
-  // Escapes may hide a lone surrogate from toWellFormed. JSON.stringify writes those, and no others, as escapes.
-  return JSON.stringify(value).includes("\\ud") ? JSON.stringify(wellFormedObject(value)) : plain;
-}
-
-function parseObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return findJsonFault(value) === undefined && isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-// Only for what JSON.parse returned: its objects hold JSON and nothing else.
-function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  const value = parseArguments(plain);
+  if (value === undefined) return JSON.stringify(malformedArguments(plain));
+  return hidesSurrogate(value) ? JSON.stringify(wellFormedObject(value)) : plain;
 }
 
 function joinText(content: readonly ContentBlock[], separator: string): string {
@@ -129,22 +126,4 @@ function toTool(tool: ToolDescriptor): ChatCompletionFunctionTool {
       parameters: wellFormedObject(tool.parameters),
     },
   };
-}
-
-function wellFormedObject(value: JsonObject): Record<string, JsonValue> {
-  return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [key.toWellFormed(), wellFormed(member)]),
-  );
-}
-
-function wellFormed(value: JsonValue): JsonValue {
-  if (typeof value === "string") return value.toWellFormed();
-  if (typeof value !== "object" || value === null) return value;
-  if (isArray(value)) return value.map(wellFormed);
-  return wellFormedObject(value);
-}
-
-// Array.isArray does not narrow readonly arrays.
-function isArray(value: JsonValue): value is readonly JsonValue[] {
-  return Array.isArray(value);
 }

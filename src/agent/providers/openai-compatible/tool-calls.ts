@@ -1,10 +1,7 @@
 import type { Chunk } from "../../../session/events.ts";
-import { badResponse } from "./errors.ts";
+import { checkCall, checkCallLength } from "../http/call-names.ts";
+import { badResponse } from "../http/errors.ts";
 import type { ToolCallFragment } from "./wire.ts";
-
-/** Every delta of a call names it, so that a long id or name would multiply. */
-const MAX_ID = 256;
-const MAX_NAME = 256;
 
 /**
  * One tool call that arrives in fragments.
@@ -30,9 +27,7 @@ class ToolCallBlock {
     const isNew = id !== this.id || name !== this.name;
     if (isNew && this.#announced)
       throw badResponse("The provider changed the id or name of a tool call midway");
-    if (id.length > MAX_ID || name.length > MAX_NAME) {
-      throw badResponse(`The provider sent a tool call whose id or name is longer than ${MAX_ID} characters`);
-    }
+    checkCallLength(id, name);
     this.id = id;
     this.name = name;
     const text = fragment.function?.arguments ?? "";
@@ -87,12 +82,7 @@ export class ToolCallAssembler {
   /** What was held back, once the answer is over. @throws ProviderError when a call has no id or name, or ids repeat. */
   close(): Chunk[] {
     const ids = new Set<string>();
-    for (const call of this.#calls) {
-      if (call.id === "") throw badResponse("The provider sent a tool call without an id");
-      if (call.name === "") throw badResponse("The provider sent a tool call without a name");
-      if (ids.has(call.id)) throw badResponse("The provider sent two tool calls with the same id");
-      ids.add(call.id);
-    }
+    for (const { id, name } of this.#calls) checkCall(id, name, ids);
     return this.#calls.flatMap((call) => call.flush());
   }
 

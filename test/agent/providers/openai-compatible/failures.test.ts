@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { type ModelRequest, ProviderError } from "../../../../src/agent/provider.ts";
+import { MAX_RESPONSE_BYTES } from "../../../../src/agent/providers/http/exchange.ts";
 import {
   createOpenAICompatible,
   type OpenAICompatibleOptions,
   ProviderOptionsError,
 } from "../../../../src/agent/providers/openai-compatible/index.ts";
-import { MAX_RESPONSE_BYTES } from "../../../../src/agent/providers/openai-compatible/transport.ts";
 import {
   CUT,
   delta,

@@ -132,6 +132,25 @@ describe("toChatRequest", () => {
     ]);
   });
 
+  test("further members win, but for the route, the history and the streaming", () => {
+    const extraBody = {
+      seed: 1,
+      temperature: 1,
+      stream_options: null,
+      "lone\ud800": "\ud800",
+      model: "other",
+      messages: [],
+      stream: false,
+    };
+    const body = toChatRequest(
+      request([user(text("x"))], { config: { provider: "p", model: "m", temperature: 0, extraBody } }),
+    );
+    expect(JSON.stringify(body)).toBe(
+      '{"model":"m","messages":[{"role":"user","content":"x"}],"temperature":1,"stream":true,' +
+        '"stream_options":null,"seed":1,"lone\ufffd":"\ufffd"}',
+    );
+  });
+
   test("tools are described as functions, in the order given", () => {
     const parameters = { type: "object", properties: { a: { type: "string" } } };
     const { tools } = toChatRequest(

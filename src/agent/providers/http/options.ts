@@ -1,12 +1,19 @@
 import { HoldfastError } from "../../../session/errors.ts";
-import type { Fetch } from "./transport.ts";
 
-export interface OpenAICompatibleOptions {
-  /** Where `/chat/completions` lies, as in `https://api.deepseek.com/v1`; http or https, without credentials. */
+/** The part of `fetch` that a provider uses. */
+export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+
+/** What a provider that asks over HTTP is given. Times are whole milliseconds, above 0. */
+export interface HttpOptions {
+  /** The address that the provider's path is put behind; http or https, without credentials. */
   readonly baseUrl: string;
-  /** Sent as a bearer token. Without one, no Authorization header is sent. */
+  /** No key is sent when absent. */
   readonly apiKey?: string;
-  /** The longest that one request may take, from start to the last byte of its answer. Milliseconds, above 0. */
+  /** Longest wait for the head of an answer; `requestTimeoutMs` when absent. */
+  readonly connectTimeoutMs?: number;
+  /** Longest silence in the middle of an answer; `requestTimeoutMs` when absent. */
+  readonly idleTimeoutMs?: number;
+  /** Longest time for one answer, from start to its last byte. */
   readonly requestTimeoutMs: number;
   readonly fetch?: Fetch;
   /** Epoch milliseconds, to read a Retry-After that is a date. `Date.now` unless given. */
@@ -22,14 +29,17 @@ export class ProviderOptionsError extends HoldfastError {
   }
 }
 
-/** @throws ProviderOptionsError */
-export function checkOptions(options: OpenAICompatibleOptions): void {
+/**
+ * @param example a base URL as the provider's users know it
+ * @throws ProviderOptionsError
+ */
+export function checkOptions(options: HttpOptions, example: string): void {
   const url = URL.parse(options.baseUrl);
   const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
   if (url === null || !isHttp || url.username !== "" || url.password !== "") {
     throw new ProviderOptionsError(
       "The base URL of the provider cannot be used",
-      "Give an http or https address without user and password, as in https://api.deepseek.com/v1.",
+      `Give an http or https address without user and password, as in ${example}.`,
     );
   }
   if (options.apiKey !== undefined && !/^[\x21-\x7e]+$/.test(options.apiKey)) {
@@ -38,8 +48,9 @@ export function checkOptions(options: OpenAICompatibleOptions): void {
       "Give the key alone, without quotes, spaces or line breaks.",
     );
   }
-  const timeout = options.requestTimeoutMs;
-  if (!Number.isSafeInteger(timeout) || timeout <= 0 || timeout > 0x7fff_ffff) {
+  const { requestTimeoutMs: total, connectTimeoutMs = total, idleTimeoutMs = total } = options;
+  for (const ms of [total, connectTimeoutMs, idleTimeoutMs]) {
+    if (Number.isSafeInteger(ms) && ms > 0 && ms <= 0x7fff_ffff) continue;
     throw new ProviderOptionsError(
       "The time allowed for a provider request is not usable",
       "Give whole milliseconds from 1 to 2147483647.",
