@@ -10,6 +10,8 @@ export interface OpenStoreOptions extends CoordinatorOptions {
   readonly encoding?: "zstd" | "none";
   /** `process` runs writes on the calling thread. Default `worker`. */
   readonly thread?: "worker" | "process";
+  /** Length of the shortest string that a SQLite store quotes from deltas; see `SqliteOptions`. */
+  readonly leastQuoted?: number;
 }
 
 /*

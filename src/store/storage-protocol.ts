@@ -11,7 +11,7 @@ import type { BackendWriter } from "./writer.ts";
 
 /** Which writer the thread opens. */
 export type WriterSpec =
-  | { readonly kind: "sqlite"; readonly path: string }
+  | { readonly kind: "sqlite"; readonly path: string; readonly leastQuoted: number }
   | { readonly kind: "jsonl"; readonly root: string; readonly encoding: Encoding };
 
 /** The first message to a storage thread: where its requests come from, and what wakes it. */

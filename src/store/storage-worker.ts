@@ -81,7 +81,7 @@ async function writerFor(kind: WriterSpec["kind"]): Promise<OpenWriter> {
   const { SqliteWriter } = await import("./sqlite/writer.ts");
   return (spec) => {
     if (spec.kind !== "sqlite") throw otherKind(spec);
-    return new SqliteWriter(spec.path);
+    return new SqliteWriter(spec.path, spec.leastQuoted);
   };
 }
 

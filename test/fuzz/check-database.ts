@@ -9,7 +9,7 @@ import { AllowedRecords } from "./allowed.ts";
 import { describe, need } from "./fault.ts";
 import type { Reading } from "./reading.ts";
 import { newFolder, writeFiles } from "./store-files.ts";
-import { DATABASE, type Input, type OriginalRecord } from "./types.ts";
+import { DATABASE, type Input, LEAST_QUOTED, type OriginalRecord } from "./types.ts";
 
 /*
  * What may be read of damaged databases. Every row has a checksum: what is read must be what was once written, unless it
@@ -112,7 +112,7 @@ export function checkRowReading(input: Input, raw: RawStore, reading: Reading): 
 function soundRows({ originals }: Input, { id, headerText }: Reading, rows: readonly RawRow[]): number {
   const original = originals.find((one) => one.id === id && one.headerText === headerText);
   const records = original?.records ?? [];
-  const streamed = new StreamedBlocks();
+  const streamed = new StreamedBlocks(LEAST_QUOTED);
   let count = 0;
   for (; count < rows.length; count += 1) {
     const [row, record] = [rows[count], records[count]];

@@ -5,7 +5,7 @@ import { describe, need, type Outcome, typed } from "./fault.ts";
 import { isClean, type Reading, readSession } from "./reading.ts";
 import { readFiles, storeIn, writeFiles } from "./store-files.ts";
 import type { Subject } from "./subject.ts";
-import { DATABASE, type Input } from "./types.ts";
+import { DATABASE, type Input, LEAST_QUOTED } from "./types.ts";
 
 const clock = () => 1_800_000_000_000;
 const MOST_SESSIONS = 2;
@@ -28,7 +28,13 @@ export async function checkWriting(
   writeFiles(place, input.files);
   mark("open for writing");
   const encoding = input.kind === "none" ? "none" : "zstd";
-  const options = { clock, chunkWindowMs: 0, thread: "process", encoding } as const;
+  const options = {
+    clock,
+    chunkWindowMs: 0,
+    thread: "process",
+    encoding,
+    leastQuoted: LEAST_QUOTED,
+  } as const;
   const opened = await typed("opening for writing", () => subject.openStore(name, options));
   if ("error" in opened) {
     needSame(input, place, () => `refused: ${describe(opened.error)}`);

@@ -13,7 +13,7 @@ import { streamedTurn } from "../fixtures/streamed-log.ts";
 import { framesOf } from "./frames.ts";
 import { readReference } from "./reference-log.ts";
 import { newFolder, readFiles, storeIn } from "./store-files.ts";
-import { type Files, LOGS, type Original, type OriginalRecord } from "./types.ts";
+import { type Files, LEAST_QUOTED, LOGS, type Original, type OriginalRecord } from "./types.ts";
 import { sealed } from "./wal.ts";
 
 /* What inputs are made of: stores and logs that are sound. The same for the same seed. */
@@ -178,5 +178,5 @@ async function plant(store: SessionPersistence, { headerText, records }: Origina
 }
 
 function options(encoding: Encoding) {
-  return { clock, chunkWindowMs: 0, thread: "process", encoding } as const;
+  return { clock, chunkWindowMs: 0, thread: "process", encoding, leastQuoted: LEAST_QUOTED } as const;
 }

@@ -21,6 +21,9 @@ export type Files = Map<string, Buffer>;
 export const DATABASE = "agent.db";
 export const LOGS = "sessions";
 
+/** Length of the shortest string that a database quotes here: texts are small. */
+export const LEAST_QUOTED = 48;
+
 /** A damaged store, and what is known of how it became one. */
 export interface Input {
   readonly kind: StoreKind;

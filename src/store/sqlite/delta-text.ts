@@ -69,3 +69,12 @@ export function toOneString(strings: string): string {
     return strings;
   }
 }
+
+/** Whether a text may stand between the quotes of a JSON string. */
+export function isInString(text: string): boolean {
+  try {
+    return typeof JSON.parse(`"${text}"`) === "string";
+  } catch {
+    return false;
+  }
+}

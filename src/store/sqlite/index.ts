@@ -10,6 +10,7 @@ import { SqliteBackend } from "./backend.ts";
 import { createStore, settleStore, sweepDraft } from "./create.ts";
 import { assertLocalFileSystem, assertMayWrite, assertOneName, identify, refuseForeign } from "./identity.ts";
 import { SqliteReader } from "./reader.ts";
+import { LEAST_QUOTED } from "./streamed-blocks.ts";
 import { assertWholeLog } from "./wal-frames.ts";
 import { SqliteWriter } from "./writer.ts";
 
@@ -20,10 +21,16 @@ export interface SqliteOptions {
   readonly holder?: LockHolder;
   /** `process` runs writes on the calling thread. Default `worker`. */
   readonly thread?: "worker" | "process";
+  /**
+   * UTF-16 units, as they stand in JSON, of the shortest string that a row quotes from the deltas before it instead of
+   * storing it again; 1 or more, else RangeError. Default {@link LEAST_QUOTED}.
+   */
+  readonly leastQuoted?: number;
 }
 
 /** The hooks for one database file, opened for writing: lock, identity, storage thread, reader. */
 export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteBackend> {
+  const { leastQuoted = LEAST_QUOTED } = options;
   const path = resolveStorePath(options.path);
   // Before the lock, so that a foreign file gets no lock file beside it. Reading a file that this very process has
   // locked would free the lock: POSIX drops it when any descriptor of the file is closed.
@@ -42,11 +49,12 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
     assertWholeLog(path);
     settleStore(path);
   } else createStore(path, { replace: kind === "empty" });
-  const opened = thread?.open({ kind: "sqlite", path });
+  const opened = thread?.open({ kind: "sqlite", path, leastQuoted });
   // The sessions that lie here will be checked against them; making them takes about as long as the thread takes now.
   if (kind === "store") prepareChecks();
   await opened;
-  const writer = thread ?? resources.adopt(runInProcess(new SqliteWriter(path)), (client) => client.close());
+  const writer =
+    thread ?? resources.adopt(runInProcess(new SqliteWriter(path, leastQuoted)), (client) => client.close());
   const reader = resources.use(new SqliteReader(path));
   return new SqliteBackend(path, reader, writer, resources.move());
 }

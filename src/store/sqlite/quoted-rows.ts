@@ -2,6 +2,7 @@ import type { Place } from "../../session/errors.ts";
 import type { DecodedRecord, SessionRecord } from "../../session/records.ts";
 import { isRunType } from "../../session/runs.ts";
 import { CorruptError } from "../errors.ts";
+import { blockOf, isInString } from "./delta-text.ts";
 import { addChecksum, type Quote } from "./quotes.ts";
 import { SplitRecord, streamed } from "./row-text.ts";
 import { assertChecksum, type DecodedRow, type RecordRow } from "./rows.ts";
@@ -119,6 +120,7 @@ export class QuotedRows {
   #look(ranges: Quote["deltas"], checksum: number): Found {
     const records: SessionRecord[] = [];
     let actual = 0;
+    let block: string | undefined;
     for (const [first, last] of ranges) {
       const at = this.#indexOf(first);
       const deltas = at === undefined ? this.#loaded(first, last) : this.#deltas;
@@ -128,18 +130,20 @@ export class QuotedRows {
         const delta = deltas[k];
         const record = delta?.decoded.record;
         if (delta === undefined || record?.seq !== next) return missing(first, last, `none at seq ${next}`);
+        const own = blockOf(record);
+        block ??= own;
+        if (own === undefined || own !== block) return foreign(block, own, next);
         records.push(record);
         actual = addChecksum(actual, delta.checksum);
         next += record.count;
       }
       if (next > last + 1) return missing(first, last, `a record up to seq ${next - 1}`);
     }
-    if (actual === checksum) return { records };
-    const found = `checksum ${actual} of those from seq ${records[0]?.seq} on`;
-    return {
-      records,
-      fault: { message: "A row quotes other deltas", expected: `checksum ${checksum}`, found },
-    };
+    const from = `from seq ${records[0]?.seq} on`;
+    if (actual !== checksum) return otherThan(`checksum ${checksum}`, `checksum ${actual} of those ${from}`);
+    // Whoever forges a row can forge a checksum.
+    if (isInString(streamed(records))) return { records };
+    return otherThan("what stands in a JSON string", `something else in those ${from}`);
   }
 
   /** Where the deltas that begin at a seq lie among those that were given here. */
@@ -160,7 +164,8 @@ export class QuotedRows {
       return rows.map((row) => {
         const { seq, count, type, time, body: text, checksum } = row;
         assertChecksum(row, { seq });
-        // What is in it was looked at when it was quoted, and is the same if the sum of the checksums is.
+        // What is in it was looked at when it was quoted, and is the same if the sum of the checksums is. A look at the
+        // text that is made of them is enough.
         return { decoded: { record: { seq, count, type, time, text }, unknownType: false }, checksum };
       });
     } catch (error) {
@@ -175,6 +180,14 @@ function isSame(left: Quote["deltas"], right: Quote["deltas"]): boolean {
     left.length === right.length &&
     left.every(([first, last], k) => first === right[k]?.[0] && last === right[k]?.[1])
   );
+}
+
+function otherThan(expected: string, found: string): Found {
+  return { records: [], fault: { message: "A row quotes other deltas", expected, found } };
+}
+
+function foreign(block: string | undefined, found: string | undefined, seq: number): Found {
+  return otherThan(`deltas of ${block ?? "a block"}`, `${found ?? "none"} at seq ${seq}`);
 }
 
 function missing(first: number, last: number, found: string): Found {

@@ -12,15 +12,24 @@ import { type RowText, splitText } from "./row-text.ts";
 export const MAX_REACH = 4 * 1024 * 1024;
 /** Of all sessions together. */
 const MAX_KEPT = 4 * MAX_REACH;
-/** Shorter strings are not worth a search. */
-const LEAST_LENGTH = 128;
+/**
+ * A string of fewer UTF-16 units, as it stands in JSON, is stored again: it costs little, it makes the last events quick to
+ * read, and it is a copy.
+ */
+export const LEAST_QUOTED = 8_192;
 
 /** What begins or ends a Step. Nothing is quoted across it. */
 export function isStepBorder(type: string): boolean {
   return type === "step/start" || type === "step/end" || type === "turn/start" || type === "turn/end";
 }
 
-/** A block that is being streamed. Its deltas are parsed when its text may come again. */
+/** A record of deltas that is stored, and the checksum of its row. */
+interface StoredDelta {
+  readonly record: SessionRecord;
+  readonly checksum: number;
+}
+
+/** A block that is being streamed. Its deltas are put together when its text may come again. */
 class StreamedBlock {
   readonly #key: StreamedText["key"];
   readonly #deltas: Array<[number, number]> = [];
@@ -34,12 +43,12 @@ class StreamedBlock {
     this.#key = block.startsWith("tool-call") ? "arguments" : "text";
   }
 
-  get isLong(): boolean {
-    return this.#length >= LEAST_LENGTH;
+  /** At most so many units are in its text: those of all its records. */
+  get length(): number {
+    return this.#length;
   }
 
-  /** @param checksum of its row */
-  add(record: SessionRecord, checksum: number): void {
+  add({ record, checksum }: StoredDelta): void {
     const { seq, count } = record;
     const last = this.#deltas.at(-1);
     if (last !== undefined && last[1] + 1 === seq) last[1] = seq + count - 1;
@@ -67,6 +76,8 @@ class StreamedBlock {
 
 interface OpenStep {
   readonly blocks: Map<string, StreamedBlock>;
+  /** Deltas that nobody has looked at: in a Step without a long text that is all of them. */
+  unread: StoredDelta[];
   /** Text that was kept. */
   length: number;
 }
@@ -76,33 +87,34 @@ interface OpenStep {
  * a quote. Records must be given in the order in which they are stored, each of them.
  */
 export class StreamedBlocks {
+  readonly #leastQuoted: number;
   readonly #steps = new Map<number, OpenStep>();
   #length = 0;
 
-  /** The columns for a record that comes next in a session. */
-  split(session: number, record: SessionRecord): RowText & { readonly checksum: number } {
-    const row = this.#split(session, record);
-    const checksum = recordChecksum(row);
-    if (row.block !== undefined) row.block.add(record, checksum);
-    const { body, sources } = row;
-    return { body, sources, checksum };
+  /**
+   * @param leastQuoted UTF-16 units, as they stand in JSON, of the shortest string that is quoted; 1 or more
+   * @throws RangeError for another number
+   */
+  constructor(leastQuoted = LEAST_QUOTED) {
+    if (!Number.isSafeInteger(leastQuoted) || leastQuoted < 1)
+      throw new RangeError(`the shortest string that is quoted cannot have ${leastQuoted} units`);
+    this.#leastQuoted = leastQuoted;
   }
 
-  #split(session: number, record: SessionRecord): RowText & { readonly block?: StreamedBlock | undefined } {
+  /** The columns for a record that comes next in a session. */
+  split(session: number, record: SessionRecord): RowText & { readonly checksum: number } {
     const { type, text } = record;
-    if (isRunType(type)) return this.#keep(session, record);
-    if (type === "assistant/chunk") {
-      const ended = endedBlockOf(text);
-      if (ended === undefined) return this.#keep(session, record);
-      const block = this.#steps.get(session)?.blocks.get(ended);
-      return splitText(text, block === undefined ? [] : longTexts([block]));
-    }
-    if (type === "assistant/message" || type === "tool/call") {
-      const step = text.length < LEAST_LENGTH ? undefined : this.#steps.get(session);
-      return splitText(text, step === undefined ? [] : longTexts(step.blocks.values()));
+    const isChunk = type === "assistant/chunk";
+    if (isRunType(type) || (isChunk && !this.#isBlockEnd(text))) {
+      const row = { body: text, sources: null };
+      const checksum = recordChecksum(row);
+      this.#keep(session, { record, checksum });
+      return { ...row, checksum };
     }
     if (isStepBorder(type)) this.forget(session);
-    return splitText(text);
+    const mayQuote = isChunk || type === "assistant/message" || type === "tool/call";
+    const row = splitText(text, mayQuote ? this.#longTexts(session, text) : []);
+    return { ...row, checksum: recordChecksum(row) };
   }
 
   forget(session: number): void {
@@ -115,35 +127,51 @@ export class StreamedBlocks {
     this.#length = 0;
   }
 
+  /** Whether a chunk is the end of a block that may be quoted. A short one is as good as a delta that says nothing. */
+  #isBlockEnd(text: string): boolean {
+    return text.length >= this.#leastQuoted && endedBlockOf(text) !== undefined;
+  }
+
   /** What is no delta counts as well, so that readers, who cannot tell it from one, need keep no more. */
-  #keep(session: number, record: SessionRecord) {
-    const { text } = record;
+  #keep(session: number, delta: StoredDelta): void {
+    const { length } = delta.record.text;
     let step = this.#steps.get(session);
-    if (step !== undefined && step.length + text.length > MAX_REACH) {
+    if (step !== undefined && step.length + length > MAX_REACH) {
       this.forget(session);
       step = undefined;
     }
-    if (this.#length + text.length > MAX_KEPT) {
+    if (this.#length + length > MAX_KEPT) {
       this.forgetAll();
       step = undefined;
     }
     if (step === undefined) {
-      step = { blocks: new Map(), length: 0 };
+      step = { blocks: new Map(), unread: [], length: 0 };
       this.#steps.set(session, step);
     }
-    step.length += text.length;
-    this.#length += text.length;
-    const key = blockOf(record);
-    if (key === undefined) return { body: text, sources: null };
-    const block = step.blocks.get(key) ?? new StreamedBlock(key);
-    step.blocks.set(key, block);
-    return { body: text, sources: null, block };
+    step.unread.push(delta);
+    step.length += length;
+    this.#length += length;
   }
-}
 
-function* longTexts(blocks: Iterable<StreamedBlock>): Generator<StreamedText> {
-  for (const block of blocks) {
-    const text = block.isLong ? block.read() : undefined;
-    if (text !== undefined && text.inQuotes.length >= LEAST_LENGTH) yield text;
+  /** What was streamed in the Step, and may stand in a text. */
+  #longTexts(session: number, text: string): readonly StreamedText[] {
+    const step = this.#steps.get(session);
+    if (step === undefined || Math.min(text.length, step.length) < this.#leastQuoted) return [];
+    for (const delta of step.unread) {
+      const key = blockOf(delta.record);
+      if (key === undefined) continue;
+      const block = step.blocks.get(key) ?? new StreamedBlock(key);
+      step.blocks.set(key, block);
+      block.add(delta);
+    }
+    step.unread = [];
+    const ended = endedBlockOf(text);
+    const blocks = ended === undefined ? step.blocks.values() : [step.blocks.get(ended)];
+    return Array.from(blocks, (block) => this.#longText(block)).filter((long) => long !== undefined);
+  }
+
+  #longText(block: StreamedBlock | undefined): StreamedText | undefined {
+    const text = block !== undefined && block.length >= this.#leastQuoted ? block.read() : undefined;
+    return text !== undefined && text.inQuotes.length >= this.#leastQuoted ? text : undefined;
   }
 }

@@ -69,12 +69,16 @@ export class SqliteWriter implements BackendWriter {
   /** Ends of sessions, by id; good as long as no other connection has written (`PRAGMA data_version`). */
   readonly #tails = new Map<string, Tail>();
   /** What rows may quote; good as long as the same. */
-  readonly #streamed = new StreamedBlocks();
+  readonly #streamed: StreamedBlocks;
   #seenVersion = -1;
 
-  /** Opens an existing Holdfast database. The caller holds the writer lock and has checked the file's identity. */
-  constructor(path: string) {
+  /**
+   * Opens an existing Holdfast database. The caller holds the writer lock and has checked the file's identity.
+   * @param leastQuoted see {@link StreamedBlocks}
+   */
+  constructor(path: string, leastQuoted?: number) {
     this.#path = path;
+    this.#streamed = new StreamedBlocks(leastQuoted);
     try {
       this.#database = new Database(path, { readwrite: true, create: false, strict: true });
       assertWritable(this.#database);

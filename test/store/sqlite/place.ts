@@ -6,6 +6,9 @@ import type { EventDraft } from "../../../src/session/events.ts";
 import type { SessionPersistence } from "../../../src/store/persistence.ts";
 import { openSqlite } from "../../../src/store/sqlite/index.ts";
 
+/** Length of the shortest string that is quoted in these tests: their texts are small. */
+const LEAST_QUOTED = 128;
+
 /** A folder of its own for one SQLite store, removed when disposed. */
 export class Place implements Disposable {
   readonly folder: string;
@@ -16,8 +19,12 @@ export class Place implements Disposable {
     this.path = join(folder, "store.db");
   }
 
-  open(path = this.path, thread: "worker" | "process" = "process"): Promise<SessionPersistence> {
-    return openSqlite({ path, thread, clock: () => 1_700_000_000_000, chunkWindowMs: 0 });
+  open(
+    path = this.path,
+    thread: "worker" | "process" = "process",
+    leastQuoted = LEAST_QUOTED,
+  ): Promise<SessionPersistence> {
+    return openSqlite({ path, thread, leastQuoted, clock: () => 1_700_000_000_000, chunkWindowMs: 0 });
   }
 
   /** Makes a store that holds these sessions, and closes it. */

@@ -4,7 +4,9 @@ import { recordTexts } from "../../../src/session/records.ts";
 import { salvageSession } from "../../../src/store/salvage.ts";
 import { openSalvageSource } from "../../../src/store/salvage-source.ts";
 import { recordChecksum } from "../../../src/store/sqlite/keys.ts";
+import { addChecksum } from "../../../src/store/sqlite/quotes.ts";
 import { SqliteReader } from "../../../src/store/sqlite/reader.ts";
+import { rejectionOf } from "../../contract/support.ts";
 import { damage, rewriteBody } from "../../fixtures/damaged-store.ts";
 import { toEvents } from "../../fixtures/event-drafts.ts";
 import { recordsOf } from "../../fixtures/logs.ts";
@@ -30,6 +32,28 @@ const TEXTS = EVENTS.map((event) => JSON.stringify(event));
 /** 3 and 4 begin the blocks; 5 to 8 are the first one's deltas, 9 its end; 10 to 13, 14 the second one's; 15 the message. */
 const SEQ = { reasoning: 5, reasoningEnd: 9, answer: 10, answerEnd: 14, message: 15 };
 const LAST = EVENTS.length - 1;
+
+/** What a checksum covers. */
+interface ForgedRow {
+  readonly body: string;
+  readonly sources: string | null;
+}
+
+/** Changes a row, and makes its checksum right. */
+function forge(place: Place, seq: number, change: (row: ForgedRow) => ForgedRow): number {
+  let checksum = 0;
+  damage(place.path, (database) => {
+    const row = database
+      .query<ForgedRow, [number]>("SELECT body, sources FROM records WHERE seq = ?")
+      .get(seq);
+    if (row === null) throw new Error(`no row at seq ${seq}`);
+    const forged = change(row);
+    checksum = recordChecksum(forged);
+    const sql = "UPDATE records SET body = ?, sources = ?, checksum = ? WHERE seq = ?";
+    database.run(sql, [forged.body, forged.sources, checksum, seq]);
+  });
+  return checksum;
+}
 
 async function filled(): Promise<Place> {
   const place = new Place();
@@ -164,18 +188,40 @@ describe("rows that quote", () => {
     ["nothing", /\[\[\d+,\d+,5,8\].*\]\]/, "[]"],
   ])("%s are refused", async (_, from, to) => {
     using place = await filled();
-    damage(place.path, (database) => {
-      const row = database
-        .query<{ body: string; sources: string }, []>("SELECT body, sources FROM records WHERE seq = 15")
-        .get();
-      const sources = row?.sources.replace(from, to) ?? "";
-      expect(sources).not.toBe(row?.sources ?? "");
-      const checksum = recordChecksum({ body: row?.body ?? "", sources });
-      database.run("UPDATE records SET sources = ?, checksum = ? WHERE seq = 15", [sources, checksum]);
+    forge(place, SEQ.message, ({ body, sources }) => {
+      const changed = sources?.replace(from, to) ?? null;
+      expect(changed).not.toBe(sources);
+      return { body, sources: changed };
     });
     const [error, ...others] = await errorsIn(place.path);
     const at = { path: place.path, sessionId: "s", seq: SEQ.message };
     expect(error).toMatchObject({ message: expect.stringMatching(/quotes|sources/), place: at });
     expect(seqsOf(others)).toEqual(["events-missing 15"]);
+  });
+
+  test.each([
+    // Sound JSON, in a form that nobody writes: what stands between its strings is not what it should be.
+    ["deltas of another form", (text: string) => text.replace('","', '" , "')],
+    ["deltas that are no JSON", (text: string) => text.replace('","', '"","')],
+    ["deltas with half an escape", (text: string) => text.replace('"]}}', '\\"]}}')],
+    ["what was no delta", (text: string) => text.replace('"text-chunks"', '"test/chunks"')],
+  ])("%s are refused with a typed error, although all checksums are right", async (_, change) => {
+    using place = await filled();
+    const first = forge(place, SEQ.answer, ({ body, sources }) => {
+      expect(change(body)).not.toBe(body);
+      return { body: change(body), sources };
+    });
+    for (const seq of [SEQ.answerEnd, SEQ.message]) {
+      forge(place, seq, ({ body, sources }) => ({
+        body,
+        sources: sources?.replace(/(\[\d+,)\d+(,10,13\])/, `$1${addChecksum(0, first)}$2`) ?? null,
+      }));
+    }
+    using reader = new SqliteReader(place.path);
+    for (const seq of [SEQ.answerEnd, SEQ.message]) {
+      const reading = Promise.try(() => reader.readSuffix("s", seq, 1));
+      expect(await rejectionOf(reading)).toMatchObject({ code: "corrupt", place: { sessionId: "s", seq } });
+    }
+    expect((await errorsIn(place.path)).length).toBeGreaterThan(0);
   });
 });

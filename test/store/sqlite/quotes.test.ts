@@ -7,7 +7,9 @@ import type { EventDraft, SessionEvent } from "../../../src/session/events.ts";
 import { recordEvents, recordTexts } from "../../../src/session/records.ts";
 import { copySession, measure } from "../../../src/store/copy.ts";
 import { examineSqlite } from "../../../src/store/sqlite/examine.ts";
+import { openSqlite } from "../../../src/store/sqlite/index.ts";
 import { SqliteReader } from "../../../src/store/sqlite/reader.ts";
+import { LEAST_QUOTED, StreamedBlocks } from "../../../src/store/sqlite/streamed-blocks.ts";
 import { SqliteWriter } from "../../../src/store/sqlite/writer.ts";
 import { verifySessions } from "../../../src/store/verify.ts";
 import { batchSizes, inBatches, oddString, toEvents } from "../../fixtures/arbitraries.ts";
@@ -21,11 +23,16 @@ const LONG = "Remember the milk, and the “bread” too. ".repeat(10);
 const CUTS = [5, 9, 30, 31, 200];
 
 /** Stores the events in batches, each a commit. The store is closed and opened again before the batch `restart`. */
-async function fill(place: Place, events: readonly SessionEvent[], sizes: readonly number[], restart = -1) {
+async function fill(
+  place: Place,
+  events: readonly SessionEvent[],
+  sizes: readonly number[],
+  { restart = -1, leastQuoted }: { readonly restart?: number; readonly leastQuoted?: number } = {},
+) {
   const batches = inBatches(events, sizes).map((batch) => recordsOf(batch));
   const from = Math.max(0, restart);
   for (const part of [batches.slice(0, from), batches.slice(from)]) {
-    await using store = await place.open();
+    await using store = await place.open(place.path, "process", leastQuoted);
     for (const batch of part) await plant(store, "s", batch);
   }
 }
@@ -115,11 +122,12 @@ describe("a text that was streamed", () => {
         streamedSteps(oddString()),
         batchSizes(),
         fc.integer({ min: -1, max: 12 }),
-        async (steps, sizes, restart) => {
+        fc.constantFrom(1, 24, 128),
+        async (steps, sizes, restart, leastQuoted) => {
           using place = new Place();
           const drafts = streamedTurn(steps);
           const events = toEvents(drafts);
-          await fill(place, events, sizes, restart);
+          await fill(place, events, sizes, { restart, leastQuoted });
           quoted += quotingRows(place).length;
           await readByEveryPath(place, events);
           if (isPlain(drafts)) expect(viewOf(place)).toEqual(events.map(({ data }) => data));
@@ -163,7 +171,7 @@ describe("a text that was streamed", () => {
     await fill(changed, toEvents(streamedTurn([{ blocks: [{ ...block, isChanged: true }] }])), [4]);
     expect(quotingRows(changed)).toEqual([]);
     using restarted = new Place();
-    await fill(restarted, toEvents(streamedTurn([{ blocks: [block] }])), [1], 6);
+    await fill(restarted, toEvents(streamedTurn([{ blocks: [block] }])), [1], { restart: 6 });
     expect(quotingRows(restarted)).toEqual([]);
   });
 
@@ -190,7 +198,7 @@ test("what was rolled back is not remembered", async () => {
   using place = new Place();
   const events = toEvents(streamedTurn([{ blocks: [{ kind: "text", text: LONG, cuts: CUTS }] }]));
   await fill(place, events.slice(0, 3), [3]);
-  const writer = new SqliteWriter(place.path);
+  const writer = new SqliteWriter(place.path, LONG.length);
   const batch = { id: "s", expectedSeq: 3, records: recordsOf(events.slice(3, 9)) };
   const bad = {
     id: "x",
@@ -206,6 +214,38 @@ test("what was rolled back is not remembered", async () => {
   await readByEveryPath(place, events);
 });
 
+describe("the shortest string that is quoted", () => {
+  const turnOf = (text: string) => toEvents(streamedTurn([{ blocks: [{ kind: "text", text, cuts: CUTS }] }]));
+
+  test.each([
+    ["worker", 8_192, undefined],
+    ["process", 8_192, undefined],
+    ["worker", 300, 300],
+    ["process", 300, 300],
+  ] as const)("on a %s is of %i units, as it stands in JSON", async (thread, least, leastQuoted) => {
+    for (const length of [least - 1, least]) {
+      using place = new Place();
+      // An escaped quote has two.
+      const events = turnOf(`"${"x".repeat(length - 2)}`);
+      {
+        const options = { path: place.path, clock: () => 1, chunkWindowMs: 0, thread };
+        await using store = await openSqlite({
+          ...options,
+          ...(leastQuoted === undefined ? {} : { leastQuoted }),
+        });
+        for (const batch of inBatches(events, [3])) await plant(store, "s", recordsOf(batch));
+      }
+      expect(quotingRows(place)).toHaveLength(length < least ? 0 : 2);
+      await readByEveryPath(place, events);
+      expect(viewOf(place)).toEqual(events.map(({ data }) => data));
+    }
+  });
+
+  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])("is not of %d units", (leastQuoted) => {
+    expect(() => new StreamedBlocks(leastQuoted)).toThrow(RangeError);
+  });
+});
+
 test("an answer of 1 MB in 5,000 deltas takes at most 1.3 MB", async () => {
   using place = new Place();
   const text = Array.from({ length: 5_000 }, (_, k) =>
@@ -214,7 +254,7 @@ test("an answer of 1 MB in 5,000 deltas takes at most 1.3 MB", async () => {
   const cuts = Array.from({ length: 5_000 }, (_, k) => 200 * k);
   const events = toEvents(streamedTurn([{ blocks: [{ kind: "text", text, cuts }] }]));
   expect(text.length).toBe(1_000_000);
-  await fill(place, events, [20]);
+  await fill(place, events, [20], { leastQuoted: LEAST_QUOTED });
   expect(statSync(place.path).size).toBeLessThan(1_300_000);
 }, 20_000);
 
