@@ -1,6 +1,7 @@
 import type { Random } from "../../bench/random.ts";
 import type { Chunk, ContentBlock, Usage } from "../../src/session/events.ts";
 import { delta, event, finish, usage } from "../fixtures/provider-server.ts";
+import { type FailurePlan, planFailures, planRefusal, RETRIES } from "./failures.ts";
 import { inPieces, someText } from "./texts.ts";
 import type { ToolCallPlan } from "./tool-calls.ts";
 
@@ -19,7 +20,9 @@ export interface AnswerPlan {
   readonly usage: Usage | undefined;
   readonly calls: readonly ToolCallPlan[];
   readonly finish: "stop" | "tool-calls" | "max-tokens";
-  /** Whether the answer is sent to its end, cut off after its items, or refused with a status instead of it. */
+  /** Attempts that fail before it; where it is refused, all of them. */
+  readonly failures: readonly FailurePlan[];
+  /** Whether the answer is sent to its end, cut off after its items, or refused with statuses instead of it. */
   readonly ending: "complete" | "cut" | "refused";
   /** Index of an item within the arguments of a call, where there is one. */
   readonly argumentsAt: number | undefined;
@@ -29,8 +32,16 @@ export interface AnswerPlan {
   readonly pauses: ReadonlyMap<number, number>;
 }
 
-/** An answer that calls tools. The last one of a Turn calls none, or is cut off at its token limit. */
-export function planAnswer(random: Random, calls: readonly ToolCallPlan[], last: boolean): AnswerPlan {
+/**
+ * An answer that calls tools. The last one of a Turn calls none, or is cut off at its token limit.
+ * @param fails whether an attempt at it must fail, and ask for some patience
+ */
+export function planAnswer(
+  random: Random,
+  calls: readonly ToolCallPlan[],
+  last: boolean,
+  fails = false,
+): AnswerPlan {
   const builder = new AnswerBuilder();
   if (random.below(3) === 0) builder.prose("reasoning", somePieces(random));
   if (calls.length === 0 || random.below(2) === 0) {
@@ -47,14 +58,24 @@ export function planAnswer(random: Random, calls: readonly ToolCallPlan[], last:
   const pauses = Array.from({ length: random.below(4) }, () => {
     return [random.below(answer.items.length), random.between(1, 4)] as const;
   });
-  return { ...answer, pauses: new Map(pauses) };
+  const failures = ending === "refused" ? planRefusal(random) : someFailures(random, fails);
+  return { ...answer, failures, pauses: new Map(pauses) };
 }
 
+function someFailures(random: Random, fails: boolean): FailurePlan[] {
+  if (fails) return planFailures(random, random.between(1, RETRIES), 60);
+  return random.below(8) === 0 ? planFailures(random, random.between(1, RETRIES), 4) : [];
+}
+
+/** Whole characters: half a one makes an answer fail. */
 function somePieces(random: Random): string[] {
   const kind = random.below(24);
-  if (kind === 0) return [someText(random, random.between(10_000, 60_000))];
-  if (kind === 1) return inPieces(random, someText(random, 2_000), 3);
-  return inPieces(random, someText(random, random.between(1, 300)), random.between(1, 20));
+  const text = (length: number) => someText(random, length).toWellFormed();
+  if (kind === 0) return [text(random.between(10_000, 60_000))];
+  if (kind === 1) return inPieces(random, text(2_000), 3);
+  // Long enough for a SQLite store to quote it.
+  if (kind < 4) return inPieces(random, text(random.between(8_000, 16_000)), 300);
+  return inPieces(random, text(random.between(1, 300)), random.between(1, 20));
 }
 
 /** Builds what is sent and what it becomes side by side, by the words of docs/format.md and of the wire. */
@@ -101,7 +122,7 @@ class AnswerBuilder {
     kind: AnswerPlan["finish"],
     tokens: Usage | undefined,
     ending: AnswerPlan["ending"],
-  ): Omit<AnswerPlan, "pauses"> {
+  ): Omit<AnswerPlan, "pauses" | "failures"> {
     const finishAt = this.#items.length;
     this.#send(finish(FINISH[kind]), []);
     if (tokens !== undefined) this.#send(usage(tokens.inputTokens, tokens.outputTokens), []);
@@ -139,7 +160,7 @@ class AnswerBuilder {
         { type: "block-start", index, blockType: "tool-call" },
       ]);
     };
-    const pieces = inPieces(random, args, random.between(1, 12));
+    const pieces = inPieces(random, args, Math.max(random.between(1, 12), Math.ceil(args.length / 40)));
     return [
       open,
       ...pieces.map((piece, at) => () => {

@@ -50,6 +50,7 @@ describe("what the log says", () => {
       "turn/end",
       "user/message",
       "request/header",
+      "llm/retry",
       "assistant/chunk",
       "tool/call",
       "tool/result",
@@ -121,6 +122,24 @@ describe("what the log says", () => {
     ],
     ["an input twice", () => [...upTo("turn/end"), turnStart(2), log[1] ?? ""], /stands there twice/],
     ["two Turns at once", () => [...upTo("user/message"), turnStart(2)], /the Turn before it is open/],
+    [
+      "a retry that counts wrong",
+      () => changed("llm/retry", '"attempt":1', '"attempt":2'),
+      /follows attempt 0/,
+    ],
+    [
+      "a retry for another reason",
+      () => changed("llm/retry", '"status":503', '"status":500'),
+      /answered 503/,
+    ],
+    [
+      "a retry after another wait",
+      () => changed("llm/retry", '"delayMs":0', '"delayMs":7'),
+      /asked for 0 ms/,
+    ],
+    ["a retry of what did not fail", () => [...upTo("llm/retry"), retry(2)], /the model did not fail/],
+    ["a retry within an answer", () => [...upTo("assistant/chunk"), retry(2)], /the answer has begun/],
+    ["an answer without the retry before it", () => log.toSpliced(at("llm/retry"), 1), /that is not noted/],
     ["a delta that was not sent", () => withChunks(1), /the model did not send it/],
   ])("may not be %s", (_, make, reason) => {
     const texts = renumbered(make());
@@ -184,6 +203,11 @@ const ABORTED = '"reason":{"kind":"aborted","reason":{"kind":"user"}}';
 
 function idOf(type: string): string {
   return /"id":"[^"]+"/.exec(log[at(type)] ?? "")?.[0] ?? "";
+}
+
+/** The retry of the log, as that of another attempt. */
+function retry(attempt: number): string {
+  return (log[at("llm/retry")] ?? "").replace(/"attempt":\d+/, `"attempt":${attempt}`);
 }
 
 function turnStart(turn: number): string {

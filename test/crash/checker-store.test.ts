@@ -52,6 +52,7 @@ describe("what clients and the model were told", () => {
     expect(() => check({ request: body }, log.slice(0, firstOf("tool/result", log)))).toThrow(
       /the log knows nothing/,
     );
+    expect(() => check({ request: body, attempt: 2 })).toThrow(/attempt 2 .* the log knows of 0 retries/);
   });
 
   test("is no answer to a Turn that is open, gone or another", () => {
@@ -69,10 +70,13 @@ describe("what clients and the model were told", () => {
     expect(() => check({ answer: { code: "storage-failed" }, status: 500 })).toThrow(/no such failure/);
   });
 
-  function check(told: { request?: string; answer?: object; status?: number }, texts = log): void {
+  function check(
+    told: { request?: string; attempt?: number; answer?: object; status?: number },
+    texts = log,
+  ): void {
     const journal = new Journal();
-    const { request, answer, status = 200 } = told;
-    if (request !== undefined) journal.requests.push({ id, answer: 1, body: request });
+    const { request, attempt = 1, answer, status = 200 } = told;
+    if (request !== undefined) journal.requests.push({ id, answer: 1, attempt, body: request });
     if (answer !== undefined) journal.answers.push({ id, status, body: answer });
     checkDeeds(journal, small.replay(texts));
   }

@@ -10,11 +10,20 @@ import {
   statusReply,
 } from "../fixtures/provider-server.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
+import type { FailurePlan } from "./failures.ts";
 import type { InvocationPlan } from "./plan.ts";
+
+/** A request as the observer counts it: which attempt it is, from 1, and what it waits for before it is turned away. */
+export interface Asked {
+  readonly attempt: number;
+  readonly held: PromiseLike<unknown> | undefined;
+}
 
 /** Told about what the model does, before it goes on. Where it returns something, the model says nothing more. */
 export interface ModelObserver {
-  asked(id: string, answer: number, body: string): PromiseLike<unknown> | undefined;
+  asked(id: string, answer: number, body: string): Asked;
+  /** An attempt at an answer is about to fail. */
+  fails(id: string, answer: number, attempt: number): void;
   /** An item is on its way; the first time it counts as sent. */
   sends(id: string, answer: number, item: number): PromiseLike<unknown> | undefined;
 }
@@ -60,12 +69,14 @@ export class CrashModel implements AsyncDisposable {
     const answer = invocation?.answers[index];
     if (invocation === undefined || answer === undefined)
       return statusReply(599, "nobody asked that")(request);
-    const held = this.#observer.asked(invocation.id, index, request.body);
+    const { attempt, held } = this.#observer.asked(invocation.id, index, request.body);
+    if (held !== undefined) return heldReply(held, statusReply(599, "too late"))(request);
+    const failure = answer.failures[attempt - 1];
+    if (failure !== undefined) this.#observer.fails(invocation.id, index, attempt);
+    else if (answer.ending === "refused") return statusReply(599, "it was refused for good")(request);
     const reply =
-      answer.ending === "refused"
-        ? statusReply(503, "out of order")
-        : partsReply(this.#parts(invocation.id, index, answer));
-    return (held === undefined ? reply : heldReply(held, statusReply(599, "too late")))(request);
+      failure === undefined ? partsReply(this.#parts(invocation.id, index, answer)) : failed(failure);
+    return reply(request);
   }
 
   *#parts(id: string, index: number, { items, ending, pauses }: AnswerPlan): Generator<Part> {
@@ -81,4 +92,12 @@ export class CrashModel implements AsyncDisposable {
     }
     yield ending === "cut" ? CUT : "data: [DONE]\n\n";
   }
+}
+
+function failed(failure: FailurePlan): Reply {
+  if (failure.kind === "empty") return partsReply(["data: [DONE]\n\n"]);
+  const { status, waitMs } = failure;
+  const wait =
+    waitMs % 1_000 === 0 ? { "retry-after": String(waitMs / 1_000) } : { "retry-after-ms": String(waitMs) };
+  return statusReply(status, "out of order", wait);
 }

@@ -38,10 +38,15 @@ export function checkDeeds(journal: Journal, model: LogModel): void {
 }
 
 /** The model is asked what the log says, byte for byte, once the log says it. */
-function checkRequest({ id, answer, body }: ModelRequest, model: LogModel): void {
+function checkRequest({ id, answer, attempt, body }: ModelRequest, model: LogModel): void {
   const expected = model.requestFor(id, answer);
   if (expected === undefined)
     throw new Error(`the model was asked for answer ${id}/${answer}, of which the log knows nothing`);
+  const retries = model.retriesFor(id, answer);
+  need(
+    retries >= attempt - 1,
+    `attempt ${attempt} at answer ${id}/${answer} was made, and the log knows of ${retries} retries`,
+  );
   if (body !== expected) {
     const at = [...body].findIndex((_, k) => body[k] !== expected[k]);
     const around = (text: string) => text.slice(Math.max(0, at - 80), at + 200);

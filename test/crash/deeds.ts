@@ -6,7 +6,9 @@ export interface Deeds {
   invocationOf(input: string): InvocationPlan | undefined;
   /** Model that the Host asks which the invocation was sent to. */
   modelFor(id: string): string;
-  /** Items that the model sent of an answer; nothing when it was not asked for it. */
+  /** How often the model was asked for an answer. */
+  attempts(id: string, answer: number): number;
+  /** Items that the model sent of an answer when it was asked last; nothing when it was not asked for it. */
   sentItems(id: string, answer: number): number | undefined;
   /** Whether a Turn may end as aborted: its client stopped it, or a shutdown. */
   mayAbort(id: string, kind: "user" | "disposed"): boolean;

@@ -81,6 +81,8 @@ async function live(
   report.events += life.model.length;
   report.compared += life.compared;
   report.recoveries += life.model.interrupted;
+  report.quotes += life.place.quotes();
+  report.retries += life.model.retries;
   report.tornTails += life.torn;
   await rm(folder, { recursive: true, force: true });
   return failure;

@@ -11,6 +11,8 @@ export interface ClientAnswer {
 export interface ModelRequest {
   readonly id: string;
   readonly answer: number;
+  /** From 1. */
+  readonly attempt: number;
   readonly body: string;
 }
 
@@ -21,6 +23,7 @@ export class Journal implements Deeds {
   requests: ModelRequest[] = [];
   readonly #invocations = new Map<string, InvocationPlan>();
   readonly #models = new Map<string, string>();
+  readonly #attempts = new Map<string, number>();
   readonly #sent = new Map<string, number>();
   readonly #cancelled = new Set<string>();
   readonly #terminated = new Set<string>();
@@ -42,6 +45,10 @@ export class Journal implements Deeds {
     return this.#models.get(id) ?? "";
   }
 
+  attempts(id: string, answer: number): number {
+    return this.#attempts.get(`${id}/${answer}`) ?? 0;
+  }
+
   sentItems(id: string, answer: number): number | undefined {
     return this.#sent.get(`${id}/${answer}`);
   }
@@ -50,12 +57,13 @@ export class Journal implements Deeds {
     return (kind === "user" ? this.#cancelled : this.#terminated).has(id);
   }
 
-  /** @throws Error when the model was asked for this answer before */
-  asked(request: ModelRequest): void {
-    const key = `${request.id}/${request.answer}`;
-    this.requests.push(request);
-    if (this.#sent.has(key)) throw new Error(`the model was asked twice for answer ${key}`);
-    this.#sent.set(key, 0);
+  /** @returns which attempt at the answer that is */
+  asked(id: string, answer: number, body: string): number {
+    const attempt = this.attempts(id, answer) + 1;
+    this.requests.push({ id, answer, attempt, body });
+    this.#attempts.set(`${id}/${answer}`, attempt);
+    this.#sent.set(`${id}/${answer}`, 0);
+    return attempt;
   }
 
   sends(id: string, answer: number, item: number): void {

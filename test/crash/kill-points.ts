@@ -9,6 +9,7 @@ const POINTS = {
   idle: 2,
   "any moment": 6,
   "request received": 4,
+  "retry waits": 5,
   "delta sent": 6,
   "within the arguments of a call": 4,
   "finish sent": 4,
@@ -28,6 +29,8 @@ export type Trigger =
   | { readonly on: "spawned" }
   | { readonly on: "ready" }
   | { readonly on: "request"; readonly id: string; readonly step: number }
+  /** The model lets an attempt fail; they count from 1. */
+  | { readonly on: "failed"; readonly id: string; readonly step: number; readonly attempt: number }
   | { readonly on: "item"; readonly id: string; readonly step: number; readonly item: number }
   /** A read shows a call that has no result yet. */
   | { readonly on: "call" }
@@ -60,6 +63,7 @@ export interface KillDraft {
   readonly turns?: number;
   readonly queued: boolean;
   readonly needsCall: boolean;
+  readonly needsFailure: boolean;
   readonly longTool: boolean;
   /** Whether file operations may be slow: there is one fault at a time. */
   readonly mayBeSlow: boolean;
@@ -80,6 +84,7 @@ export function planKill(
     ...(point === "inputs queued" ? { turns: random.between(2, 3) } : {}),
     queued: point === "inputs queued",
     needsCall: point === "within the arguments of a call" || point === "tool runs" || point === "call seen",
+    needsFailure: point === "retry waits",
     mayBeSlow: point !== "file operation",
     longTool: point === "tool runs" || (point === "call seen" && random.below(2) === 0),
     settle: (settling, invocations) => {
@@ -126,6 +131,8 @@ function planFor(
       return { ...plan, trigger: { on: "ready" }, afterMs: random.below(120), hold: false };
     case "request received":
       return { ...plan, trigger: atRequest(random, invocations) };
+    case "retry waits":
+      return { ...plan, trigger: atFailure(random, invocations.slice(0, 1)), afterMs: random.below(60) };
     case "delta sent":
       return { ...plan, trigger: atItem(random, invocations) };
     case "within the arguments of a call":
@@ -224,6 +231,7 @@ function atSomething(random: Random, invocations: readonly InvocationPlan[]): Tr
   return random.pick([
     () => atRequest(random, invocations),
     () => atItem(random, invocations),
+    () => atFailure(random, invocations),
     () => ({ on: "answer", id: random.pick(invocations).id }) as const,
   ])();
 }
@@ -231,6 +239,13 @@ function atSomething(random: Random, invocations: readonly InvocationPlan[]): Tr
 function atRequest(random: Random, invocations: readonly InvocationPlan[]): Trigger {
   const { id, answers } = random.pick(invocations);
   return { on: "request", id, step: random.below(answers.length) };
+}
+
+function atFailure(random: Random, invocations: readonly InvocationPlan[]): Trigger {
+  const all = invocations.flatMap(({ id, answers }) =>
+    answers.flatMap(({ failures }, step) => failures.map((_, k) => ({ id, step, attempt: k + 1 }))),
+  );
+  return all.length === 0 ? atRequest(random, invocations) : { on: "failed", ...random.pick(all) };
 }
 
 function atItem(random: Random, invocations: readonly InvocationPlan[]): Trigger {

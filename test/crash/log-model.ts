@@ -15,6 +15,7 @@ import {
 } from "./chat-request.ts";
 import { closersOf } from "./closers.ts";
 import type { Deeds } from "./deeds.ts";
+import { readRetry } from "./failures.ts";
 import { need } from "./need.ts";
 import { OpenTurn } from "./open-turn.ts";
 import type { Workspace } from "./workspace.ts";
@@ -32,6 +33,8 @@ export interface ClosedTurn {
 interface AskedStep {
   readonly messages: number;
   header: RequestHeader | undefined;
+  /** Further attempts that are noted. */
+  retries: number;
 }
 
 /**
@@ -56,6 +59,7 @@ export class LogModel {
   #header: RequestHeader | undefined;
   #usage = { inputTokens: 0, outputTokens: 0 };
   #interrupted = 0;
+  #retries = 0;
 
   constructor(deeds: Deeds, workspace: Workspace) {
     this.#deeds = deeds;
@@ -70,6 +74,11 @@ export class LogModel {
   /** Turns that recovery has closed. */
   get interrupted(): number {
     return this.#interrupted;
+  }
+
+  /** Requests that were tried again. */
+  get retries(): number {
+    return this.#retries;
   }
 
   /** Tokens of the whole log. Those of a Step count when its answer stands there, or when it ends without one. */
@@ -104,6 +113,11 @@ export class LogModel {
     return requestBody(this.#messages.slice(0, asked.messages), asked.header);
   }
 
+  /** How often it is noted that an answer was asked for again. */
+  retriesFor(id: string, answer: number): number {
+    return this.#asked.get(`${id}/${answer}`)?.retries ?? 0;
+  }
+
   /** Takes the next event. @throws Error when it must not stand there */
   take(text: string): void {
     try {
@@ -121,10 +135,19 @@ export class LogModel {
 
   #take(event: SessionEvent): void {
     need(event.seq === this.#seq, `its seq is ${event.seq}`);
-    if (!isStrict(event)) throw new Error("nobody writes such a type");
-    if (event.type === "turn/start") this.#startTurn(event.data.turn);
+    if (event.type === "llm/retry") this.#takeRetry(event.data);
+    else if (!isStrict(event)) throw new Error("nobody writes such a type");
+    else if (event.type === "turn/start") this.#startTurn(event.data.turn);
     else if (this.#open === undefined) throw new Error("no Turn is open");
     else this.#takeInTurn(this.#open, event);
+  }
+
+  #takeRetry(data: unknown): void {
+    if (this.#open === undefined) throw new Error("no Turn is open");
+    this.#open.takeRetry(readRetry(data));
+    const asked = this.#asked.get(`${this.#open.invocation?.id ?? ""}/${this.#open.steps - 1}`);
+    if (asked !== undefined) asked.retries += 1;
+    this.#retries += 1;
   }
 
   #startTurn(turn: number): void {
@@ -146,7 +169,7 @@ export class LogModel {
       }
       case "step/start": {
         const { id } = open.startStep(event);
-        const asked = { messages: this.#messages.length, header: this.#header };
+        const asked = { messages: this.#messages.length, header: this.#header, retries: 0 };
         this.#asked.set(`${id}/${open.steps - 1}`, asked);
         break;
       }

@@ -3,6 +3,7 @@ import type { AnswerPlan } from "./answer-plan.ts";
 import { CUT_OFF, type OpenEnd, outcomeIn, standIn } from "./closers.ts";
 import type { Deeds } from "./deeds.ts";
 import { allChunks, chunkCount, spokenContent } from "./expected-answer.ts";
+import { checkRetry, codeOf, RETRIES, type readRetry } from "./failures.ts";
 import { need } from "./need.ts";
 import type { InvocationPlan } from "./plan.ts";
 import type { Workspace } from "./workspace.ts";
@@ -33,8 +34,9 @@ export class OpenTurn {
   #invocation: InvocationPlan | undefined;
   #steps = 0;
   #stepOpen = false;
-  /** Of the Step: the seqs of its chunks, whether its answer stands, the usage that was reported, its calls. */
+  /** Of the Step: the seqs of its chunks, how often it was tried again, whether its answer stands, the usage that was reported, its calls. */
   #chunks: number[] = [];
+  #retries = 0;
   #expected: ReturnType<typeof allChunks> = [];
   #said = false;
   #reported: Usage | undefined;
@@ -59,9 +61,9 @@ export class OpenTurn {
     return this.#steps;
   }
 
-  /** Whether a Step is open that has neither chunk nor answer. */
+  /** Whether a Step is open that has neither chunk nor answer, and was not asked for in vain. */
   get isAsking(): boolean {
-    return this.#stepOpen && this.#chunks.length === 0 && !this.#said && this.#closing === undefined;
+    return this.#isWaiting && this.#retries === 0;
   }
 
   /** Whether a call was made that has no result. */
@@ -95,6 +97,7 @@ export class OpenTurn {
     this.#steps += 1;
     this.#stepOpen = true;
     this.#chunks = [];
+    this.#retries = 0;
     this.#expected = allChunks(this.#answer);
     this.#said = false;
     this.#reported = undefined;
@@ -102,9 +105,21 @@ export class OpenTurn {
     return invocation;
   }
 
+  takeRetry(data: ReturnType<typeof readRetry>): void {
+    this.#assertStep(data);
+    need(this.#isWaiting, "the answer has begun, or is over");
+    need(data.attempt === this.#retries + 1, `it follows attempt ${this.#retries}`);
+    need(this.#attempts >= data.attempt, "the model was not asked");
+    const failure = this.#answer.failures[this.#retries];
+    need(failure !== undefined || this.#answer.ending === "cut", "the model did not fail");
+    checkRetry(data, failure);
+    this.#retries += 1;
+  }
+
   takeChunk({ data, seq }: Event<"assistant/chunk">): void {
     this.#assertStep(data);
     need(!this.#said && this.#closing === undefined, "the answer is over");
+    need(this.#attempts === this.#retries + 1, "the answer came of an attempt that is not noted");
     const expected = this.#expected[this.#chunks.length];
     need(this.#chunks.length < chunkCount(this.#answer, this.#sent), "the model did not send it");
     need(Bun.deepEquals(data.chunk, expected, true), `the model sent ${JSON.stringify(expected)}`);
@@ -202,10 +217,30 @@ export class OpenTurn {
         need(this.#closing === undefined && !this.#said, "nothing failed");
         need(answer !== undefined && answer.ending !== "complete", "the model did not fail");
         need(reason.error.code.startsWith("provider-"), "something else failed");
+        this.#assertTried(answer, reason.error.code);
         return;
       default:
         throw new Error("no Turn ends like that");
     }
+  }
+
+  /** An error ends a Turn only when nothing is left to try. */
+  #assertTried({ ending, failures }: AnswerPlan, code: string): void {
+    const last = ending === "refused" ? failures.at(-1) : undefined;
+    need(last === undefined || code === codeOf(last), "it failed in another way");
+    const tried = ending === "refused" ? failures.length - 1 : RETRIES;
+    need(this.#retries === tried || this.#chunks.length > 0, `it was tried ${this.#retries} times again`);
+    need(this.#attempts === this.#retries + 1, "it failed of an attempt that is not noted");
+  }
+
+  /** Whether a Step is open that has neither chunk nor answer. */
+  get #isWaiting(): boolean {
+    return this.#stepOpen && this.#chunks.length === 0 && !this.#said && this.#closing === undefined;
+  }
+
+  /** How often the model was asked for the answer. */
+  get #attempts(): number {
+    return this.#deeds.attempts(this.#invocation?.id ?? "", this.#steps - 1);
   }
 
   get #answer(): AnswerPlan {

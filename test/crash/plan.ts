@@ -76,6 +76,7 @@ export function planRun(kind: StoreKind, seed: number, run: number, faults: bool
       queued: k > 0 && (draft.queued || random.below(6) === 0),
       long: draft.longTool && k === 0,
       tools: draft.needsCall && k === 0,
+      fails: draft.needsFailure && k === 0,
     }),
   );
   // What is read often leaves little that nobody has seen.
@@ -100,14 +101,14 @@ export function planRun(kind: StoreKind, seed: number, run: number, faults: bool
 function planInvocation(
   random: Random,
   id: string,
-  { queued, long, tools }: { readonly queued: boolean; readonly long: boolean; readonly tools: boolean },
+  { queued, long, tools, fails }: Record<"queued" | "long" | "tools" | "fails", boolean>,
 ): InvocationPlan {
   const steps = tools ? random.between(2, 3) : random.pick([1, 1, 2, 2, 3]);
   const answers = Array.from({ length: steps }, (_, step) => {
     const last = step === steps - 1;
     const hasCalls = !last || random.below(16) === 0;
     const calls = hasCalls ? planCalls(random, `call-${id}-${step + 1}`, long && step === 0) : [];
-    return planAnswer(random, calls, last);
+    return planAnswer(random, calls, last, fails && step === 0);
   });
   const input = `[${id}] ${someText(random, random.pick([0, 20, 200, 3_000]))}`;
   return { id, input, answers, queued, cancelled: random.below(20) === 0 };

@@ -20,6 +20,9 @@ export class Report {
   events = 0;
   compared = 0;
   recoveries = 0;
+  retries = 0;
+  /** Rows that quote deltas. */
+  quotes = 0;
   tornTails = 0;
   seconds = 0;
   readonly #points = new Map<string, { hit: number; missed: number }>();
@@ -38,7 +41,20 @@ export class Report {
   }
 
   text(): string {
-    const { kind, seed, runs, stores, turns, events, compared, recoveries, tornTails, seconds } = this;
+    const {
+      kind,
+      seed,
+      runs,
+      stores,
+      turns,
+      events,
+      compared,
+      recoveries,
+      retries,
+      quotes,
+      tornTails,
+      seconds,
+    } = this;
     const points = [...this.#points].sort(([a], [b]) => (a < b ? -1 : 1));
     const rate = seconds === 0 ? 0 : Math.round((seconds / runs) * 1000);
     return [
@@ -47,15 +63,15 @@ export class Report {
         ([point, { hit, missed }]) =>
           `  ${String(hit).padStart(4)} ended at: ${point}${missed === 0 ? "" : ` (${missed} more had their last answer before it)`}`,
       ),
-      `  ${counted(turns, "Turn")}, ${counted(events, "acknowledged event")} compared ${counted(compared, "time")}, ${counted(recoveries, "Turn")} closed by recovery, ${counted(tornTails, "torn tail")}`,
+      `  ${counted(turns, "Turn")}, ${counted(events, "acknowledged event")} compared ${counted(compared, "time")}, ${counted(recoveries, "Turn")} closed by recovery, ${counted(retries, "retry", "retries")}, ${counted(quotes, "quoting row")}, ${counted(tornTails, "torn tail")}`,
       `  ${counted(this.failures.length, "failure")}`,
       "",
     ].join("\n");
   }
 }
 
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
+function counted(count: number, what: string, several = `${what}s`): string {
+  return `${count} ${count === 1 ? what : several}`;
 }
 
 /** What somebody needs who looks into a failure. */

@@ -50,12 +50,13 @@ class Run {
     let killer: Killer | undefined;
     await using model = new CrashModel((input) => journal.invocationOf(input), {
       asked: (id, answer, body) => {
-        this.#note(() => {
-          life.markSeen();
-          journal.asked({ id, answer, body });
-        });
-        if (answer === 0) this.#cancelIfPlanned(id, url);
-        return killer?.happened({ on: "request", id, step: answer });
+        this.#note(() => life.markSeen());
+        const attempt = journal.asked(id, answer, body);
+        if (answer === 0 && attempt === 1) this.#cancelIfPlanned(id, url);
+        return { attempt, held: killer?.happened({ on: "request", id, step: answer }) };
+      },
+      fails: (id, answer, attempt) => {
+        killer?.happened({ on: "failed", id, step: answer, attempt });
       },
       sends: (id, answer, item) => {
         journal.sends(id, answer, item);

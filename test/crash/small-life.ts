@@ -17,19 +17,21 @@ const CALLS = [
 /** The item of the answer to the second input with which the Host is killed. */
 export const LAST_ITEM = 3;
 
+const FAILURE = { kind: "status", status: 503, waitMs: 0 } as const;
+
 /** What the two inputs of a small life are answered with. */
 export const INVOCATIONS: readonly [InvocationPlan, InvocationPlan] = [
   {
     id: "0.0",
     input: "[0.0] Good morning!",
-    answers: [answer(CALLS, false), answer([], true)],
+    answers: [{ ...answer(CALLS, false), failures: [FAILURE] }, answer([], true)],
     queued: false,
     cancelled: false,
   },
   { id: "1.0", input: "[1.0] And now?", answers: [answer([], true)], queued: false, cancelled: false },
 ];
 
-/** A store on which two Hosts were killed: after a Turn with two tools, and within an answer. */
+/** A store on which two Hosts were killed: after a Turn with two tools and a retry, and within an answer. */
 export class SmallLife implements AsyncDisposable {
   readonly life: StoreLife;
   readonly #home: string;
@@ -87,7 +89,8 @@ function answer(calls: typeof CALLS, last: boolean) {
   // The first seed whose answer has everything.
   for (let seed = 1; ; seed += 1) {
     const plan = planAnswer(new Random(seed), calls, last);
-    const isPlain = plan.ending === "complete" && plan.usage !== undefined && plan.finish !== "max-tokens";
+    const isWhole = plan.ending === "complete" && plan.failures.length === 0;
+    const isPlain = isWhole && plan.usage !== undefined && plan.finish !== "max-tokens";
     const { length } = plan.items;
     if (isPlain && plan.content.length > calls.length && length > LAST_ITEM + 2 && length < 12) return plan;
   }

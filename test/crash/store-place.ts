@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, statSync, truncateSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { logPath } from "../../src/store/jsonl/layout.ts";
 import type { StoreName } from "../../src/store/store-name.ts";
@@ -60,6 +61,14 @@ export class StorePlace {
 
   readLog(): Buffer {
     return this.log === undefined ? Buffer.alloc(0) : readFileSync(this.log);
+  }
+
+  /** Rows of a database that quote deltas. Only where nobody looks at its files afterwards. */
+  quotes(): number {
+    if (this.kind !== "sqlite" || !existsSync(this.path)) return 0;
+    using database = new Database(this.path, { readwrite: true, strict: true });
+    const sql = `SELECT count(*) AS rows FROM records WHERE sources LIKE '{%"quoted"%'`;
+    return database.query<{ rows: number }, []>(sql).get()?.rows ?? 0;
   }
 
   /** Cuts the log of a Host that is gone. */

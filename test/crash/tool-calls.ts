@@ -26,6 +26,8 @@ export const CALLS: ReadonlyArray<Omit<ToolCallPlan, "id">> = [
   { name: "read_file", args: '{"path":"notes/li' },
   LONG_SEARCH,
   { name: "no_such_tool", args: '{"x":[1,2,{"y":null}]}' },
+  // Long enough for a SQLite store to quote it.
+  { name: "no_such_tool", args: JSON.stringify({ x: "milk, \u{1F600} ".repeat(1_000) }) },
 ];
 
 const SHORT = CALLS.filter((call) => call !== LONG_SEARCH);
