@@ -50,11 +50,13 @@ export function planAnswer(random: Random, calls: readonly ToolCallPlan[], last:
   return { ...answer, pauses: new Map(pauses) };
 }
 
+/** Whole characters: half a one makes an answer fail. */
 function somePieces(random: Random): string[] {
   const kind = random.below(24);
-  if (kind === 0) return [someText(random, random.between(10_000, 60_000))];
-  if (kind === 1) return inPieces(random, someText(random, 2_000), 3);
-  return inPieces(random, someText(random, random.between(1, 300)), random.between(1, 20));
+  const text = (length: number) => someText(random, length).toWellFormed();
+  if (kind === 0) return [text(random.between(10_000, 60_000))];
+  if (kind === 1) return inPieces(random, text(2_000), 3);
+  return inPieces(random, text(random.between(1, 300)), random.between(1, 20));
 }
 
 /** Builds what is sent and what it becomes side by side, by the words of docs/format.md and of the wire. */
@@ -107,7 +109,10 @@ class AnswerBuilder {
     if (tokens !== undefined) this.#send(usage(tokens.inputTokens, tokens.outputTokens), []);
     const closing: Chunk[] = [...this.#takeProseEnd(), ...this.#callEnds];
     if (tokens !== undefined) closing.push({ type: "usage", usage: tokens });
-    closing.push({ type: "finish", reason: { kind } });
+    const blocks = this.#content.length;
+    const replayState = { blocks, reasoning: "reasoning_content" };
+    const reasoned = this.#content.some(({ type }) => type === "reasoning");
+    closing.push({ type: "finish", reason: { kind }, ...(reasoned ? { replayState } : {}) });
     // An answer that is cut off never says that it is finished.
     const items = ending === "cut" ? this.#items.slice(0, finishAt) : this.#items;
     return {

@@ -28,6 +28,8 @@ export class CrashHost implements AsyncDisposable {
       kind === "sqlite" ? ["--session-db", store] : ["--session-dir", store, "--jsonl-encoding", kind];
     const asked = ["--provider", "openai-compatible", "--model", model, "--base-url", baseUrl];
     const more = ["--workspace", workspace, "--chunk-window", String(chunkWindowMs), "--port", "0"];
+    // One request a Step: what is tried again has tests of its own.
+    more.push("--retries", "0");
     this.#child = Bun.spawn([executablePath(), "serve", ...place, ...asked, ...more], {
       stdio: ["ignore", "pipe", "pipe"],
       env: cleanEnvironment(env),

@@ -8,7 +8,7 @@ export interface SessionRead {
   readonly whole: boolean;
 }
 
-const HEAD = /^\{"sessionId":"default","header":(\{.*?\}),"nextSeq":(\d+),"events":\[/;
+const HEAD = /^\{"sessionId":"default","header":(\{.*?\}),"nextSeq":(\d+),"usage":\{[^}]*\},"events":\[/;
 const TRANSCRIPT = '],"transcript":[';
 
 /** Reads the session of a Host; nothing when not even its header came. @throws Error when the Host answers with a problem */

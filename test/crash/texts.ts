@@ -36,11 +36,12 @@ export function someText(random: Random, length: number): string {
   return text;
 }
 
-/** A text in pieces of about this size, cut without regard for characters. */
+/** A text in pieces of about this size, cut anywhere but within a pair of surrogates. */
 export function inPieces(random: Random, text: string, size: number): string[] {
   const pieces: string[] = [];
   for (let at = 0; at < text.length; ) {
-    const end = at + random.between(1, 2 * size - 1);
+    let end = at + random.between(1, 2 * size - 1);
+    if (/^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(end - 1, end + 1))) end += 1;
     pieces.push(text.slice(at, end));
     at = end;
   }
