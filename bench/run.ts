@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { http } from "./http.ts";
 import { logs } from "./logs.ts";
 import { BenchFolder, type Figure, format, median, runCase } from "./measure.ts";
 import { measureStartup } from "./startup.ts";
@@ -7,8 +8,8 @@ import { verify, verifyLarge } from "./verify.ts";
 
 /*
  * Prints each figure beside its floor, measured in the same run on the same machine. `bun run bench [PART…]` runs the
- * parts named: commits, bulk, cold, startup, logs, verify, stream; and verify-large, which takes minutes and runs only when it is
- * named. It asserts nothing: a slow machine is not a defect.
+ * parts named: commits, bulk, cold, startup, logs, verify, stream, http; and verify-large, which takes minutes and runs only when it
+ * is named. It asserts nothing: a slow machine is not a defect.
  */
 
 const RUNS = 7;
@@ -23,6 +24,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   logs,
   verify,
   stream: () => stream(executable),
+  http: () => http(executable),
 };
 const ALL_PARTS: Readonly<Record<string, Part>> = { ...PARTS, "verify-large": verifyLarge };
 const wanted = process.argv.slice(2);

@@ -12,4 +12,5 @@ try {
 } catch (error) {
   exitCode = reportError(error);
 }
-process.exitCode = exitCode;
+// Unless the output has failed meanwhile, which is no success.
+if (exitCode !== 0 || process.exitCode === undefined) process.exitCode = exitCode;

@@ -35,19 +35,8 @@ export class InvocationQueue {
   }
 
   /**
-   * Queues an invocation and waits for its Turn.
-   * @throws DuplicateInvocationError, QueueFullError, ClosingError, InvocationCancelledError, or what the task threw
-   */
-  submit(id: string, task: InvocationTask): Promise<TurnResult> {
-    try {
-      return this.enqueue(id, task).answer;
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  }
-
-  /**
-   * Queues an invocation. `answer` is its Turn's result, or fails as {@link submit} does.
+   * Queues an invocation. `answer` is its Turn's result, or fails with InvocationCancelledError, ClosingError or what the
+   * task threw.
    * @throws DuplicateInvocationError, QueueFullError, ClosingError at once
    */
   enqueue(id: string, task: InvocationTask): { readonly answer: Promise<TurnResult> } {

@@ -20,12 +20,13 @@ export const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /**
  * Milliseconds to wait before attempt number `failed + 1`, after `failed` attempts; undefined when there shall be none.
- * What the provider asks for counts; else the delay doubles from half a second on, less up to a quarter of it at random.
+ * What the provider asks for counts; else, or when it asks for none, the delay doubles from half a second on, less up to a
+ * quarter of it at random.
  */
 export function retryDelay(error: unknown, failed: number, policy: RetryPolicy): number | undefined {
   if (!(error instanceof ProviderError) || !error.retryable || failed > policy.retries) return undefined;
   const asked = error.retryAfterMs;
-  if (asked !== undefined) return asked <= LONGEST_RETRY_AFTER_MS ? asked : undefined;
+  if (asked !== undefined && asked > 0) return asked <= LONGEST_RETRY_AFTER_MS ? asked : undefined;
   const full = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failed - 1));
   return Math.round(full * (1 - policy.random() / 4));
 }

@@ -50,8 +50,9 @@ export async function streamAnswer(options: StepOptions): Promise<StepAnswer> {
     try {
       return await attempt.run();
     } catch (error) {
-      const delayMs = attempt.hasWritten ? undefined : retryDelay(error, failed, retry);
-      if (delayMs === undefined || signal.aborted) throw error;
+      const delayMs = attempt.isOver ? undefined : retryDelay(error, failed, retry);
+      if (delayMs === undefined) throw error;
+      signal.throwIfAborted();
       const data = { ...place, attempt: failed, delayMs, error: describeError(error) };
       await writer.append({ type: "llm/retry", data });
       await waitForRetry(delayMs, signal, retry);
@@ -64,17 +65,18 @@ class Attempt {
   readonly #options: StepOptions;
   readonly #answer = new AnswerParts();
   readonly #firstSeq: number;
-  /** Starts of blocks that nothing has followed yet: a failure now leaves nothing behind. */
+  /** Starts of blocks and counts of tokens that nothing has followed yet: a failure now leaves nothing behind. */
   #held: Chunk[] = [];
+  #isRefused = false;
 
   constructor(options: StepOptions) {
     this.#options = options;
     this.#firstSeq = options.writer.nextSeq;
   }
 
-  /** Whether anything of the answer was handed to the log. */
-  get hasWritten(): boolean {
-    return this.#options.writer.nextSeq > this.#firstSeq;
+  /** Whether there can be no other attempt: something of the answer was handed to the log, or the log refused it. */
+  get isOver(): boolean {
+    return this.#isRefused || this.#options.writer.nextSeq > this.#firstSeq;
   }
 
   async run(): Promise<StepAnswer> {
@@ -94,8 +96,10 @@ class Attempt {
       return { message: await this.#commit(false), finish };
     } catch (error) {
       // The log refused a chunk, which shows with the event after it. The writer takes nothing more.
-      if (error instanceof InvalidEventError || error instanceof NotSerialisableError)
+      if (error instanceof InvalidEventError || error instanceof NotSerialisableError) {
+        this.#isRefused = true;
         throw badAnswer(error.message);
+      }
       if (signal.aborted && answer.hasWords) await this.#commit(true);
       if (signal.aborted) throw signal.reason;
       throw error;
@@ -104,7 +108,7 @@ class Attempt {
 
   async #write(chunk: Chunk): Promise<void> {
     this.#held.push(chunk);
-    if (chunk.type === "block-start") return;
+    if (chunk.type === "block-start" || (chunk.type === "usage" && !this.isOver)) return;
     const ready = this.#held;
     this.#held = [];
     const { place, writer, offer } = this.#options;

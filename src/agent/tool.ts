@@ -21,6 +21,8 @@ export interface ToolLimits {
   readonly timeoutMs?: number;
   /** Bytes of UTF-8 that a result's text may have, and its metadata as JSON; 256 KiB when absent. */
   readonly maxResultBytes?: number;
+  /** Takes out of a result what no log may hold, such as an API key that lies in a file. */
+  readonly hide?: (text: string) => string;
 }
 
 /** A failure that the model should read and can act on, with the stable code that the log keeps. */

@@ -22,6 +22,7 @@ const OTHER_CODES: Readonly<Record<string, number>> = {
   "provider-options": EXIT.usage,
   "fork-boundary": EXIT.usage,
   "port-in-use": EXIT.conflict,
+  "socket-in-use": EXIT.conflict,
   "invocation-duplicate": EXIT.conflict,
   "invocation-cancelled": EXIT.conflict,
 };

@@ -1,6 +1,6 @@
 import type { Route } from "../agent/providers/registry.ts";
 import type { RuntimeConfig } from "../host/config.ts";
-import { isGiven, type RawOption, type RawOptions, UsageError } from "../host/usage.ts";
+import { isFlag, isGiven, type RawOption, type RawOptions, UsageError } from "../host/usage.ts";
 import { type HostAddress, parseHostAddress } from "./conversation/host-address.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8765";
@@ -22,8 +22,8 @@ export async function invokeTarget(
   { url, ...raw }: RawOptions,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<InvokeTarget> {
-  const own = Object.entries(raw).find(([name, option]) => !SHARED.has(name) && isFlag(option))?.[1];
-  if (isFlag(url)) {
+  const own = Object.entries(raw).find(([name, option]) => !SHARED.has(name) && isFlagged(option))?.[1];
+  if (isFlagged(url)) {
     if (own === undefined) return hostTarget(url, raw);
     throw new UsageError(
       `--url sends the input to a Host, and ${own.source} is for a Turn without one`,
@@ -58,15 +58,15 @@ function hostTarget(url: RawOption | undefined, { provider, model }: RawOptions)
 
 /** Of flags only: variables are for an agent that is run here. */
 function routeOf(provider: RawOption | undefined, model: RawOption | undefined): Route | undefined {
-  if (isFlag(provider) && isFlag(model))
+  if (isFlagged(provider) && isFlagged(model))
     return { provider: String(provider.value), model: String(model.value) };
-  if (!isFlag(provider) && !isFlag(model)) return undefined;
+  if (!isFlagged(provider) && !isFlagged(model)) return undefined;
   throw new UsageError(
     "--provider and --model go together",
     "Give both, or neither for the Host's own route.",
   );
 }
 
-function isFlag(option: RawOption | undefined): option is RawOption {
-  return option?.value !== undefined && option.source.startsWith("--");
+function isFlagged(option: RawOption | undefined): option is RawOption {
+  return isGiven(option) && isFlag(option);
 }

@@ -43,10 +43,8 @@ async function answer(
 ): Promise<number> {
   await using resources = new AsyncDisposableStack();
   const source = await openSource(target, resources);
-  signal.throwIfAborted();
-  signal.addEventListener("abort", () => source.cancel());
   const view = json ? undefined : await terminalView();
-  const turn = await runTurn(source, input, view);
+  const turn = await runTurn(source, input, view, signal);
   if (json) writeJson(turn);
   else if (view === undefined) writeMessage(turn);
   const early = earlyEnd(turn);

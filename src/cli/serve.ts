@@ -5,28 +5,19 @@ import { startHost } from "../host/host.ts";
 import type { RawOptions } from "../host/usage.ts";
 import { EXIT } from "./exit-codes.ts";
 import { configureLogging } from "./logging.ts";
+import { StopSignals } from "./stop-signals.ts";
 
 // Compiling each schema to code costs more start-up time and memory than a Host's few parses ever give back.
 z.config({ jitless: true });
 
 const log = getLogger(["holdfast", "serve"]);
 
-const SIGNAL_EXITS = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated } as const;
-
 /** `holdfast serve`: runs a Host until a signal ends it. Prints its URL on stdout when it is ready. */
 export async function serve(options: RawOptions): Promise<number> {
   const config = parseConfig(options, process.env);
   await configureLogging();
-  const stopped = Promise.withResolvers<number>();
-  let signals = 0;
-  for (const [signal, code] of Object.entries(SIGNAL_EXITS)) {
-    process.on(signal, () => {
-      signals += 1;
-      // The second one means it: what was acknowledged is on the disk, and recovery closes the rest.
-      if (signals > 1) process.exit(code);
-      stopped.resolve(code);
-    });
-  }
+  // The second one ends the process: what was acknowledged is on the disk, and recovery closes the rest.
+  using stop = new StopSignals();
   const host = await startHost(config, { clock: Date.now, newId: () => crypto.randomUUID() });
   if (config.sessionDb === undefined && config.sessionDir === undefined) {
     log.warning(
@@ -34,8 +25,8 @@ export async function serve(options: RawOptions): Promise<number> {
     );
   } else log.info("Session {location}", { location: host.location });
   process.stdout.write(`${host.url}\n`);
-  const code = await stopped.promise;
+  await stop.arrived;
   log.info("Shutting down");
   await host[Symbol.asyncDispose]();
-  return code;
+  return stop.code ?? EXIT.failure;
 }

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { z } from "zod";
+import { isLoopback } from "../agent/loopback.ts";
 import type { CallSettings } from "../agent/provider.ts";
 import {
   PROVIDERS,
@@ -16,6 +17,8 @@ import { agentSettings, listenSettings, SOCKET_SCHEME } from "./settings.ts";
 import { hiddenText, shownPath, shownValue } from "./shown-value.ts";
 import { withOneStore } from "./store-options.ts";
 import { isGiven, type RawOption, type RawOptions, UsageError, withOneOf } from "./usage.ts";
+
+export { isLoopback } from "../agent/loopback.ts";
 
 /** What an agent and its store run with. Durations are in milliseconds. */
 export interface RuntimeConfig {
@@ -51,13 +54,6 @@ export interface HostConfig extends RuntimeConfig {
   readonly maxQueue: number;
   /** Token that HTTP clients must send. */
   readonly token?: string;
-}
-
-const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);
-
-/** Whether only this machine can reach an address. */
-export function isLoopback(host: string): boolean {
-  return LOOPBACK.has(host) || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
 /**

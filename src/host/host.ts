@@ -2,6 +2,7 @@ import { getLogger } from "@logtape/logtape";
 import type { Agent } from "../agent/agent.ts";
 import { createApp } from "../routes/app.ts";
 import type { GuardOptions } from "../routes/guard.ts";
+import { requestPath } from "../routes/request-path.ts";
 import { formatPlace, HoldfastError } from "../session/errors.ts";
 import { type HostConfig, isLoopback } from "./config.ts";
 import { listen } from "./listener.ts";
@@ -40,7 +41,7 @@ export async function startHost(config: HostConfig, dependencies: HostDependenci
     guard: guardOptions(config),
     report: (error, request) => logRequestError(error, request),
   });
-  const listener = listen(app, config.listen);
+  const listener = await listen(app, config.listen);
   resources.defer(async () => {
     closing = true;
     // Not the clock of the events, which may be set back meanwhile.
@@ -68,11 +69,10 @@ function guardOptions({ listen: address, token }: HostConfig): GuardOptions {
   };
 }
 
-function logRequestError(error: unknown, request: Request): void {
+function logRequestError(error: unknown, request: Request | undefined): void {
   const typed = error instanceof HoldfastError;
-  log.error("{method} {path} failed: {message}", {
-    method: request.method,
-    path: new URL(request.url).pathname,
+  log.error("{request} failed: {message}", {
+    request: request === undefined ? "A request" : `${request.method} ${requestPath(request)}`,
     message: typed
       ? `${error.message} (${[error.code, formatPlace(error.place)].filter(Boolean).join("; ")})`
       : error,

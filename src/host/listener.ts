@@ -1,58 +1,73 @@
-import { HoldfastError } from "../session/errors.ts";
 import { withDeadline } from "./deadline.ts";
 import type { ListenAddress } from "./listen-address.ts";
-
-/** The address is taken (`port-in-use`) or cannot be used (`listen-failed`). */
-export class ListenError extends HoldfastError {
-  readonly code: "port-in-use" | "listen-failed";
-
-  constructor(host: string, port: number, cause: unknown) {
-    const inUse = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
-    super(inUse ? `Port ${port} on ${host} is in use` : `Cannot listen on ${host} port ${port}: ${cause}`, {
-      hint: inUse
-        ? "Stop what listens there, or choose another --port (0 picks a free one)."
-        : "Check --host and --port.",
-      cause,
-    });
-    this.code = inUse ? "port-in-use" : "listen-failed";
-  }
-}
+import { ListenError, systemCode } from "./listen-error.ts";
+import { listenOnSocket } from "./unix-socket.ts";
 
 /** What the listener needs of an HTTP app. */
 export interface Listenable {
-  listen(options: { hostname: string; port: number }): {
-    readonly server: {
-      readonly port?: number | undefined;
-      stop(force?: boolean): Promise<void>;
-    } | null;
-  };
+  listen(options: ListenOptions): { readonly server: RunningServer | null };
+}
+
+export type ListenOptions = { hostname: string; port: number } | { unix: string };
+
+export interface RunningServer {
+  readonly port?: number | undefined;
+  stop(force?: boolean): Promise<void>;
 }
 
 /** A listening server. `stop` waits for requests under way until the deadline, then cuts them off. */
 export interface Listener {
+  /** `http://…`, or `unix:` with the absolute path of a socket. */
   readonly url: string;
   stop(deadlineMs: number): Promise<void>;
 }
 
 /** Starts listening. @throws ListenError */
-export function listen(app: Listenable, address: ListenAddress): Listener {
-  if (address.kind === "unix") throw new ListenError(address.path, 0, "not built yet");
-  const { host, port } = address;
-  let server: ReturnType<Listenable["listen"]>["server"];
+export async function listen(app: Listenable, address: ListenAddress): Promise<Listener> {
+  return address.kind === "tcp"
+    ? listenOnPort(app, address.host, address.port)
+    : await listenAtPath(app, address.path);
+}
+
+function listenOnPort(app: Listenable, host: string, port: number): Listener {
+  let server: RunningServer;
   try {
-    server = app.listen({ hostname: host, port }).server;
-  } catch (error) {
-    throw new ListenError(host, port, error);
+    server = start(app, { hostname: host, port });
+  } catch (cause) {
+    if (systemCode(cause) === "EADDRINUSE") {
+      const hint = "Stop what listens there, or choose another --port (0 picks a free one).";
+      throw new ListenError("port-in-use", `Port ${port} on ${host} is in use`, hint, cause);
+    }
+    const message = `Cannot listen on ${host} port ${port}: ${cause}`;
+    throw new ListenError("listen-failed", message, "Check --host and --port.", cause);
   }
-  if (server === null) throw new ListenError(host, port, "the server did not start");
-  const running = server;
   const name = host.includes(":") ? `[${host}]` : host;
   return {
-    url: `http://${name}:${running.port ?? port}`,
+    url: `http://${name}:${server.port ?? port}`,
+    stop: (deadlineMs) => stop(server, deadlineMs),
+  };
+}
+
+async function listenAtPath(app: Listenable, path: string): Promise<Listener> {
+  const { server, remove } = await listenOnSocket(path, (unix) => start(app, { unix }));
+  return {
+    url: `unix:${path}`,
     stop: async (deadlineMs) => {
-      const drained = running.stop();
-      await withDeadline(drained, deadlineMs);
-      await running.stop(true);
+      // While it still listens: a file at which nobody listens may be another one's by now.
+      remove();
+      await stop(server, deadlineMs);
     },
   };
+}
+
+function start(app: Listenable, options: ListenOptions): RunningServer {
+  const { server } = app.listen(options);
+  if (server === null) throw new Error("the server did not start");
+  return server;
+}
+
+async function stop(server: RunningServer, deadlineMs: number): Promise<void> {
+  const drained = server.stop();
+  await withDeadline(drained, deadlineMs);
+  await server.stop(true);
 }

@@ -4,6 +4,7 @@ import type { Agent } from "../agent/agent.ts";
 import { Agents } from "../agent/agents.ts";
 import { InvocationQueue } from "../agent/invocations.ts";
 import type { Provider } from "../agent/provider.ts";
+import { keyMask, secretOf } from "../agent/providers/http/mask.ts";
 import { PROVIDERS, type ProviderKind } from "../agent/providers/index.ts";
 import { ProviderRegistry, type Route } from "../agent/providers/registry.ts";
 import type { Tool } from "../agent/tool.ts";
@@ -116,6 +117,8 @@ function createAgents(
   const { systemPrompt: system, maxSteps, retries, call } = config;
   const tools = new ToolRegistry([...workspaceTools(resolve(config.workspace), () => own), ...extraTools], {
     timeoutMs: config.toolTimeoutMs,
+    // A file of the workspace may hold the very key, such as its `.env`.
+    hide: keyMask(secretOf(config.connection?.apiKey)),
   });
   const settings = { tools, maxSteps, call, retry: { retries, random }, newId };
   return new Agents(persistence, system === undefined ? settings : { ...settings, system }, clock);

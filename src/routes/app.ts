@@ -4,6 +4,7 @@ import { type ForkServices, forkRoutes } from "./forks.ts";
 import { type GuardOptions, guard } from "./guard.ts";
 import { type InvocationServices, invocationRoutes } from "./invocations.ts";
 import { isTrouble, problem, problemFor } from "./problem.ts";
+import { requestPath } from "./request-path.ts";
 import { sessionEventRoutes } from "./session-events.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { type StatusServices, statusRoutes } from "./status.ts";
@@ -12,12 +13,21 @@ export { MAX_BODY } from "./json-body.ts";
 
 /**
  * A Turn takes as long as it takes, so idle connections are not cut; a port belongs to one process, where Elysia would
- * let a second one share it; and bodies are bounded where they are read, with an answer that says so.
+ * let a second one share it; and bodies are bounded where they are read, with an answer that says so. Bun's page for
+ * developers would show source code.
  */
-const SERVE = { maxRequestBodySize: Number.MAX_SAFE_INTEGER, idleTimeout: 0, reusePort: false } as const;
+const SERVE = {
+  maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+  idleTimeout: 0,
+  reusePort: false,
+  development: false,
+} as const;
 
 /** A browser shall neither guess a type nor hand an answer to a page of another origin. */
-const HEADERS = { "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" };
+const HEADERS = [
+  ["x-content-type-options", "nosniff"],
+  ["cross-origin-resource-policy", "same-origin"],
+] as const;
 
 export interface AppOptions {
   readonly invocations: InvocationServices;
@@ -26,8 +36,8 @@ export interface AppOptions {
   readonly forks: ForkServices;
   /** How long an event stream may be quiet, in milliseconds. */
   readonly heartbeatMs?: number;
-  /** Told about errors that are ours, with all that the answer leaves out. */
-  readonly report: (error: unknown, request: Request) => void;
+  /** Told about errors that are ours, with all that the answer leaves out; of some it is not known which request met them. */
+  readonly report: (error: unknown, request?: Request) => void;
 }
 
 /** The whole HTTP surface. It listens nowhere yet. */
@@ -36,10 +46,17 @@ export function createApp(options: AppOptions) {
   const { heartbeatMs = HEARTBEAT_MS, report } = options;
   // The app looks at its own routes when a request asks for them.
   const self: { app?: AnyElysia } = {};
-  const app = new Elysia({ name: "holdfast", serve: SERVE })
-    .onRequest(({ request, set }) => {
-      Object.assign(set.headers, HEADERS);
-      return guard(request, options.guard);
+  /** Whatever goes wrong outside of all that answers with problems. */
+  const error = (cause: unknown) => {
+    report(cause);
+    const answer = problemFor(undefined);
+    protect(answer);
+    return answer;
+  };
+  const app = new Elysia({ name: "holdfast", serve: { ...SERVE, error } })
+    .wrap((handle, request) => () => {
+      const answer: unknown = guard(request, options.guard) ?? handle(request);
+      return answer instanceof Promise ? answer.then(protect) : protect(answer);
     })
     .onError(({ error, code, request }) => {
       switch (code) {
@@ -77,10 +94,19 @@ export function createApp(options: AppOptions) {
   return app;
 }
 
+/** Around all that Elysia does: it would copy each answer to add a header. */
+function protect(answer: unknown): unknown {
+  if (answer instanceof Response) {
+    const { headers } = answer;
+    for (const [name, value] of HEADERS) headers.set(name, value);
+  }
+  return answer;
+}
+
 type Routes = ReadonlyArray<{ readonly method: string; readonly path: string }>;
 
 function notFound(routes: Routes, request: Request): Response {
-  const { pathname } = new URL(request.url);
+  const pathname = requestPath(request);
   const methods = routes.filter(({ path }) => matches(path, pathname)).map(({ method }) => method);
   if (methods.length === 0)
     return problem("unknown-route", "There is nothing at this path.", "See /openapi.json.");
@@ -91,12 +117,16 @@ function notFound(routes: Routes, request: Request): Response {
 
 function matches(route: string, path: string): boolean {
   const parts = route.split("/");
-  const found = path.split("/");
+  // As the router takes them: with a slash at the end or without.
+  const found = path.replace(/(?<=.)\/$/, "").split("/");
   return (
     parts.length === found.length &&
     parts.every((part, k) => (part.startsWith(":") ? found[k] !== "" : part === found[k]))
   );
 }
+
+/** What Elysia calls the parts of a request, where people call them otherwise. */
+const PARTS: Readonly<Record<string, string>> = { params: "path", headers: "header" };
 
 /** A request that breaks its schema is the client's mistake; an answer that does is ours. */
 function invalid(
@@ -106,9 +136,9 @@ function invalid(
 ) {
   if (error.type === "response") {
     report(error, request);
-    return problem("internal", "The request failed for a reason on our side.");
+    return problemFor(undefined);
   }
-  const where = error.type === "params" ? "path" : (error.type ?? "request");
+  const where = PARTS[error.type ?? ""] ?? error.type ?? "request";
   return problem("invalid-request", `The ${where} is not valid: ${firstIssue(error.all)}`);
 }
 

@@ -113,7 +113,7 @@ export function invocationRoutes(services: InvocationServices, options: AnswerOp
           summary: "Cancel a queued or running invocation",
           description: "A queued one leaves no trace; a running one ends its Turn as aborted.",
           responses: {
-            202: { description: "It will not go on" },
+            202: { description: "It was told to stop" },
             ...problemResponses("invalid-request", "invocation-unknown"),
           },
         },

@@ -26,11 +26,16 @@ export class LogView implements Iterable<SessionEvent> {
     return last === undefined ? 0 : last.seq + last.count;
   }
 
-  /** The event with this seq, frozen. @throws RangeError outside `0 … length-1`. */
-  at(seq: number): SessionEvent {
+  /** The record that holds this seq; nothing outside `0 … length-1`. */
+  recordAt(seq: number): SessionRecord | undefined {
     const index = this.#find(seq);
     // The list may have grown behind this view.
-    const record = index < this.recordCount ? this.#records[index] : undefined;
+    return index < this.recordCount ? this.#records[index] : undefined;
+  }
+
+  /** The event with this seq, frozen. @throws RangeError outside `0 … length-1`. */
+  at(seq: number): SessionEvent {
+    const record = this.recordAt(seq);
     const event = record === undefined ? undefined : recordEvents(record)[seq - record.seq];
     if (event === undefined) throw new RangeError(`no event ${seq} in a log of ${this.length}`);
     return event;

@@ -307,10 +307,14 @@ function eventPlace({ seq, type }: Readonly<Record<string, unknown>>, place: Pla
 
 /** The events of a record that was checked before, frozen. */
 export function recordEvents(record: SessionRecord): readonly SessionEvent[] {
-  if (isRunType(record.type)) return expandRun(recordRun(record));
+  return isRunType(record.type) ? expandRun(recordRun(record)) : [freezeJson(parseEvent(record))];
+}
+
+/** The event of a record that was checked before and is no run. Not frozen, which costs several times the parsing. */
+export function parseEvent(record: SessionRecord): SessionEvent {
   const row: Readonly<Record<string, unknown>> = JSON.parse(record.text);
   // Checked when the record was read or written.
-  return [freezeJson(modernise(row)) as unknown as SessionEvent];
+  return modernise(row) as unknown as SessionEvent;
 }
 
 /** The run in a record of a run type that was checked before. */

@@ -190,7 +190,7 @@ class SessionCheck {
       for (const [k, decoded] of records.entries()) {
         for (const fault of this.#audit.take(decoded, () => item.placeOf(k))) yield fault;
         this.#isReadable &&= this.#audit.isReadable;
-        if (this.#isReadable) this.#digest.addDecoded(decoded);
+        if (this.#isReadable) this.#digest.add(decoded.record);
         events += decoded.record.count;
       }
       // Not asked for before it is needed: it may have to be looked for.

@@ -40,11 +40,20 @@ class HeldTask {
   }
 }
 
+/** What a client waits for, whether its invocation was queued or refused. */
+function submit(queue: InvocationQueue, id: string, task: InvocationTask): Promise<TurnResult> {
+  try {
+    return queue.enqueue(id, task).answer;
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
 /** A queue with as many held tasks, submitted in order under the ids `0`, `1`, … */
 function queueOf(count: number, capacity?: number) {
   const queue = new InvocationQueue(capacity);
   const tasks = Array.from({ length: count }, () => new HeldTask());
-  const answers = tasks.map((task, k) => queue.submit(String(k), task.run));
+  const answers = tasks.map((task, k) => submit(queue, String(k), task.run));
   for (const answer of answers) answer.catch(() => undefined);
   return { queue, tasks, answers };
 }
@@ -77,24 +86,24 @@ describe("order", () => {
 
   test("a task that throws before it returns a promise is a task that failed", async () => {
     const queue = new InvocationQueue();
-    const answer = queue.submit("a", () => {
+    const answer = submit(queue, "a", () => {
       throw new Error("at once");
     });
     await expect(answer).rejects.toThrow("at once");
-    expect(await queue.submit("a", async () => result(1))).toEqual(result(1));
+    expect(await submit(queue, "a", async () => result(1))).toEqual(result(1));
   });
 
   test("what comes while the queue is empty begins at once, every time", async () => {
     const queue = new InvocationQueue();
     for (let turn = 1; turn <= 3; turn += 1) {
-      expect(await queue.submit("a", async () => result(turn))).toEqual(result(turn));
+      expect(await submit(queue, "a", async () => result(turn))).toEqual(result(turn));
     }
   });
 
   test("one that is submitted as the last one ends is not forgotten", async () => {
     const { queue, tasks, answers } = queueOf(1);
     const next = new HeldTask();
-    const chained = answers[0]?.then(() => queue.submit("next", next.run));
+    const chained = answers[0]?.then(() => submit(queue, "next", next.run));
     tasks[0]?.end();
     await drained();
     expect(next.started).toBe(true);
@@ -107,7 +116,7 @@ describe("ids", () => {
   test("one that is queued or running is refused, and the refusal changes nothing", async () => {
     const { queue, tasks, answers } = queueOf(2);
     for (const id of ["0", "1"]) {
-      await expect(queue.submit(id, new HeldTask().run)).rejects.toMatchObject({
+      await expect(submit(queue, id, new HeldTask().run)).rejects.toMatchObject({
         code: "invocation-duplicate",
       });
     }
@@ -119,19 +128,19 @@ describe("ids", () => {
     const { queue, tasks, answers } = queueOf(1);
     tasks[0]?.end(1);
     await answers[0];
-    expect(await queue.submit("0", async () => result(2))).toEqual(result(2));
+    expect(await submit(queue, "0", async () => result(2))).toEqual(result(2));
   });
 
   test("one whose running Turn was cancelled stays taken until it has ended", async () => {
     const { queue, tasks, answers } = queueOf(1);
     queue.cancel("0");
-    await expect(queue.submit("0", new HeldTask().run)).rejects.toMatchObject({
+    await expect(submit(queue, "0", new HeldTask().run)).rejects.toMatchObject({
       code: "invocation-duplicate",
     });
     tasks[0]?.end();
     await answers[0];
     await drained();
-    expect(await queue.submit("0", async () => result(2))).toEqual(result(2));
+    expect(await submit(queue, "0", async () => result(2))).toEqual(result(2));
   });
 });
 
@@ -139,11 +148,11 @@ describe("capacity", () => {
   test("counts those that wait; one more is refused until one has ended", async () => {
     const { queue, tasks, answers } = queueOf(3, 2);
     const late = new HeldTask();
-    await expect(queue.submit("late", late.run)).rejects.toMatchObject({ code: "queue-full" });
+    await expect(submit(queue, "late", late.run)).rejects.toMatchObject({ code: "queue-full" });
     tasks[0]?.end();
     await answers[0];
     await drained();
-    const answer = queue.submit("late", late.run);
+    const answer = submit(queue, "late", late.run);
     for (const task of [...tasks, late]) task.end(9);
     expect(await answer).toEqual(result(9));
   });
@@ -152,7 +161,7 @@ describe("capacity", () => {
     const { queue, tasks } = queueOf(3, 2);
     expect(queue.cancel("1")).toBe(true);
     const late = new HeldTask();
-    const answer = queue.submit("late", late.run);
+    const answer = submit(queue, "late", late.run);
     for (const task of [...tasks, late]) task.end(9);
     expect(await answer).toEqual(result(9));
   });
@@ -213,7 +222,7 @@ describe("closing", () => {
     const closed = queue.close();
     expect(tasks[0]?.signal?.reason).toMatchObject({ kind: "disposed" });
     for (const answer of answers.slice(1)) await expect(answer).rejects.toMatchObject({ code: "closing" });
-    await expect(queue.submit("late", new HeldTask().run)).rejects.toMatchObject({ code: "closing" });
+    await expect(submit(queue, "late", new HeldTask().run)).rejects.toMatchObject({ code: "closing" });
     expect(await state(closed)).toBe("pending");
     tasks[0]?.end();
     await closed;
@@ -261,15 +270,13 @@ describe("whatever is asked in whatever order", () => {
         const [first] = live;
         if (kind === "submit") {
           const task = new HeldTask();
-          const answer = queue
-            .submit(`${id}`, (signal) => {
-              ran.push(task);
-              return task.run(signal);
-            })
-            .then(
-              () => "answered",
-              (error: unknown) => (error instanceof Error && "code" in error ? String(error.code) : "failed"),
-            );
+          const answer = submit(queue, `${id}`, (signal) => {
+            ran.push(task);
+            return task.run(signal);
+          }).then(
+            () => "answered",
+            (error: unknown) => (error instanceof Error && "code" in error ? String(error.code) : "failed"),
+          );
           if (live.some((other) => other.id === id)) expect(await answer).toBe("invocation-duplicate");
           else if (live.length > CAPACITY) expect(await answer).toBe("queue-full");
           else live.push({ id, task, answer });

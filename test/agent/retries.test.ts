@@ -27,6 +27,10 @@ import {
 } from "../fixtures/wire.ts";
 import { EACH_WIRE, WIRES } from "../fixtures/wires.ts";
 
+const START: Chunk = { type: "block-start", index: 0, blockType: "text" };
+const DELTA: Chunk = { type: "text-delta", index: 0, text: "ok" };
+const USAGE: Chunk = { type: "usage", usage: { inputTokens: 1, outputTokens: 0 } };
+
 const isRetry: EventMatch = ({ type }) => type === "llm/retry";
 const retriesOf = (rig: AgentRig) => rig.events.filter(isRetry).map(({ data }) => data);
 
@@ -162,17 +166,42 @@ describe("retries", () => {
     expect(retryDelay(unavailable(), 1, NO_RETRIES)).toBeUndefined();
   });
 
-  test("a block that has begun and said nothing leaves nothing behind", async () => {
+  test.each<[string, Chunk[]]>([
+    ["a block that has begun and said nothing", [START]],
+    ["a count of tokens", [USAGE]],
+    ["both of them", [USAGE, START, USAGE]],
+  ])("%s leaves nothing behind", async (_, before) => {
     const retry = noting();
     await using rig = await openWireRig(WIRE, [], { retry });
-    expect(await rig.run("hi", { provider: failingAfterStart() })).toMatchObject({ message: "ok" });
+    expect(await rig.run("hi", { provider: failingOnce(before) })).toMatchObject({ message: "ok" });
     expect(rig.all("assistant/chunk").map(({ data }) => data.chunk.type)).toEqual([
+      ...before.map(({ type }) => type),
       "block-start",
       "text-delta",
       "block-end",
       "finish",
     ]);
     expect(retriesOf(rig)).toHaveLength(1);
+  });
+
+  test("there are none for an answer that the log cannot keep, whatever it begins with", async () => {
+    const retry = noting();
+    await using rig = await openWireRig(WIRE, [textAnswer(WIRE, "better")], { retry });
+    const usage = { inputTokens: Number.NaN, outputTokens: 1 };
+    const provider = failingOnce([
+      { type: "usage", usage },
+      { ...DELTA, text: "x" },
+    ]);
+    expect((await rig.run("first", { provider })).failure).toMatchObject({ code: "provider-bad-response" });
+    expect(retriesOf(rig)).toEqual([]);
+    expect(await rig.run("second")).toMatchObject({ turn: 2, message: "better" });
+  });
+
+  test("a provider that asks for no patience gets the delay of one that does not ask", () => {
+    const asking = (retryAfterMs: number) =>
+      new ProviderError("provider-unavailable", "busy", { hint: "Wait.", retryable: true, retryAfterMs });
+    const policy = { retries: 2, random: () => 0 };
+    expect([0, 1].map((ms) => retryDelay(asking(ms), 2, policy))).toEqual([1_000, 1]);
   });
 
   test("the record is durable before the wait begins", async () => {
@@ -261,17 +290,17 @@ function unavailable(): ProviderError {
   return new ProviderError("provider-unavailable", "busy", { hint: "Wait.", retryable: true });
 }
 
-/** Begins a block and gives up; then answers. */
-function failingAfterStart(): Provider {
-  const START: Chunk = { type: "block-start", index: 0, blockType: "text" };
+/** Gives up after these chunks; then begins like that again, and answers. */
+function failingOnce(before: readonly Chunk[]): Provider {
   let asked = 0;
   return {
     name: "failing",
     async *stream() {
       asked += 1;
-      yield START;
+      yield* before;
       if (asked === 1) throw unavailable();
-      yield { type: "text-delta", index: 0, text: "ok" };
+      yield START;
+      yield DELTA;
       yield { type: "block-end", index: 0, block: { type: "text", text: "ok" } };
       yield { type: "finish", reason: { kind: "stop" } };
     },

@@ -38,14 +38,23 @@ function sourceOf({ origin }: ProviderServer): HostSource {
   return new HostSource(parseHostAddress(origin, "--url"), undefined, undefined);
 }
 
+interface RunOptions {
+  readonly live?: boolean;
+  readonly signal?: AbortSignal;
+  readonly onUpdate?: () => void;
+}
+
 /** Everything that is told of a Turn, and what it failed of. */
 async function run(
   source: HostSource,
-  live = true,
+  { live = true, signal = new AbortController().signal, onUpdate = () => {} }: RunOptions = {},
 ): Promise<{ updates: TurnUpdate[]; error?: HoldfastError }> {
   const updates: TurnUpdate[] = [];
   try {
-    for await (const update of source.run("Hi", { live })) updates.push(update);
+    for await (const update of source.run("Hi", { live, signal })) {
+      updates.push(update);
+      onUpdate();
+    }
   } catch (error) {
     if (error instanceof HoldfastError) return { updates, error };
     throw error;
@@ -105,7 +114,9 @@ describe("a Turn on a Host, as a stream", () => {
     ["cut off", CUT],
     ["ended early", ""],
   ])("fails when it is %s", async (_, end) => {
-    const { updates, error } = await runWith(chunk(3, "a"), end);
+    const heard = Promise.withResolvers<void>();
+    await using server = new ProviderServer(partsReply([chunk(3, "a"), heard.promise, end]));
+    const { updates, error } = await run(sourceOf(server), { onUpdate: heard.resolve });
     expect(textOf(updates)).toBe("a");
     expect(error).toMatchObject({ code: "host-unreachable" });
     expect(error?.message).toMatch(
@@ -130,7 +141,7 @@ describe("a Turn on a Host", () => {
     await using server = new ProviderServer(answered(ANSWER), answered(ANSWER));
     const source = sourceOf(server);
     for (const live of [true, false]) {
-      expect(await run(source, live)).toEqual({ updates: [{ kind: "done", answer: ANSWER }] });
+      expect(await run(source, { live })).toEqual({ updates: [{ kind: "done", answer: ANSWER }] });
     }
     expect(server.requests.map(({ headers }) => headers.get("accept"))).toEqual([
       "text/event-stream",
@@ -152,14 +163,28 @@ describe("a Turn on a Host", () => {
         return Response.json({}, { status: 202 });
       },
     );
-    const source = sourceOf(server);
-    source.cancel();
-    const turn = run(source);
+    const cancel = new AbortController();
+    const turn = run(sourceOf(server), { signal: cancel.signal });
     await server.request(0);
-    source.cancel();
+    cancel.abort();
     expect((await turn).error).toMatchObject({ code: "invocation-cancelled" });
     expect(server.requests.map(({ method }) => method)).toEqual(["POST", "DELETE", "DELETE"]);
     expect(new Set(server.requests.map(({ path }) => path)).size).toBe(1);
+  });
+
+  test("is not sent on to where a redirect leads", async () => {
+    await using other = new ProviderServer(answered(ANSWER));
+    await using server = new ProviderServer(statusReply(307, "", { location: other.origin }));
+    const { error } = await run(sourceOf(server));
+    expect(error?.message).toMatch(/is not a Holdfast Host \(status 307\)$/);
+    expect(other.requests).toHaveLength(0);
+  });
+
+  test("that is cancelled before it is sent is not sent", async () => {
+    await using server = new ProviderServer(answered(ANSWER));
+    const { error } = await run(sourceOf(server), { signal: AbortSignal.abort() });
+    expect(error).toMatchObject({ code: "invocation-cancelled" });
+    expect(server.requests).toHaveLength(0);
   });
 
   test.skipIf(process.platform === "win32")("is sent over a socket in the file system", async () => {

@@ -128,7 +128,10 @@ class AnswerBuilder {
     if (tokens !== undefined) this.#send(usage(tokens.inputTokens, tokens.outputTokens), []);
     const closing: Chunk[] = [...this.#takeProseEnd(), ...this.#callEnds];
     if (tokens !== undefined) closing.push({ type: "usage", usage: tokens });
-    closing.push({ type: "finish", reason: { kind } });
+    const blocks = this.#content.length;
+    const replayState = { blocks, reasoning: "reasoning_content" };
+    const reasoned = this.#content.some(({ type }) => type === "reasoning");
+    closing.push({ type: "finish", reason: { kind }, ...(reasoned ? { replayState } : {}) });
     // An answer that is cut off never says that it is finished.
     const items = ending === "cut" ? this.#items.slice(0, finishAt) : this.#items;
     return {

@@ -18,15 +18,36 @@ export function userMessage({ content }: UserMessage): ChatMessageText {
   return JSON.stringify({ role: "user", content: textOf(content) });
 }
 
+/** An answer in a history. What is sent of it is a matter of the model that is asked. */
+export interface AnswerInHistory {
+  readonly model: string;
+  /** Whether the model wants its thoughts back from here on. */
+  readonly reasons: boolean;
+  readonly plain: ChatMessageText | undefined;
+  readonly withThoughts: ChatMessageText | undefined;
+}
+
+export function assistantMessage(message: AssistantMessage): AnswerInHistory {
+  const { content, source } = message;
+  const thoughts = content.flatMap((block) => (block.type === "reasoning" ? [block.text] : [])).join("");
+  return {
+    model: source.model,
+    reasons: "replayState" in source,
+    plain: answerText(message, {}),
+    withThoughts: answerText(message, { reasoning_content: thoughts }),
+  };
+}
+
 /** Nothing for an answer without words and calls. */
-export function assistantMessage({ content }: AssistantMessage): ChatMessageText | undefined {
+function answerText({ content }: AssistantMessage, told: object): ChatMessageText | undefined {
   const text = textOf(content);
   const calls = content.flatMap((block) => (block.type === "tool-call" ? [block] : []));
   if (calls.length === 0)
-    return text === "" ? undefined : JSON.stringify({ role: "assistant", content: text });
+    return text === "" ? undefined : JSON.stringify({ role: "assistant", content: text, ...told });
   return JSON.stringify({
     role: "assistant",
     content: text === "" ? null : text,
+    ...told,
     tool_calls: calls.map(({ id, name, arguments: args }) => ({
       id,
       type: "function",
@@ -40,7 +61,17 @@ export function toolMessage({ content: [block], source }: ToolMessage): ChatMess
 }
 
 /** The whole body. */
-export function requestBody(messages: readonly ChatMessageText[], { config, tools }: RequestHeader): string {
+export function requestBody(
+  history: ReadonlyArray<ChatMessageText | AnswerInHistory>,
+  { config, tools }: RequestHeader,
+): string {
+  let reasons = false;
+  const messages = history.flatMap((entry) => {
+    if (typeof entry === "string") return [entry];
+    const isOwn = entry.model === config.model;
+    reasons ||= isOwn && entry.reasons;
+    return (isOwn && reasons ? entry.withThoughts : entry.plain) ?? [];
+  });
   const list = Array.isArray(tools) ? tools : [];
   const functions = list.map((tool: unknown) => ({ type: "function", function: tool }));
   const model = JSON.stringify(config.model);

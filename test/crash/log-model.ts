@@ -7,6 +7,7 @@ import {
 } from "../../src/session/events.ts";
 import { decodeRecord, recordEvents } from "../../src/session/records.ts";
 import {
+  type AnswerInHistory,
   assistantMessage,
   type ChatMessageText,
   requestBody,
@@ -50,7 +51,7 @@ export class LogModel {
   readonly #workspace: Workspace;
   readonly #inputs = new Set<string>();
   readonly #messageIds = new Set<string>();
-  readonly #messages: ChatMessageText[] = [];
+  readonly #messages: Array<ChatMessageText | AnswerInHistory> = [];
   readonly #asked = new Map<string, AskedStep>();
   #seq = 0;
   #time = 0;
@@ -222,9 +223,9 @@ export class LogModel {
     this.#open = undefined;
   }
 
-  #addMessage(id: string | undefined, message: ChatMessageText | undefined): void {
+  #addMessage(id: string | undefined, message: ChatMessageText | AnswerInHistory): void {
     need(id !== undefined && !this.#messageIds.has(id), "its message has no id of its own");
     this.#messageIds.add(id);
-    if (message !== undefined) this.#messages.push(message);
+    this.#messages.push(message);
   }
 }

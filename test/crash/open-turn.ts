@@ -143,6 +143,8 @@ export class OpenTurn {
       need(ending === "complete" && this.#sent === items.length, "the model did not say all of it");
       need(this.#chunks.length === this.#expected.length, "chunks are missing before it");
       need(Bun.deepEquals(content, planned), "the model said something else");
+      const { replayState } = this.#expected.findLast((chunk) => chunk.type === "finish") ?? {};
+      need(Bun.deepEquals(source["replayState"], replayState), "it does not keep what the model wants back");
       this.#calls = calls.map((call) => ({ ...call, seq: undefined, answered: false }));
     }
     this.#said = true;

@@ -57,4 +57,19 @@ describe.skipIf(SHIM === undefined)("chat on a disk with faults (needs a C compi
     expect(await chat.exited).toEqual({ code: 130 });
     expect(chat.text).toEndWith("\u001b[?2004l");
   });
+
+  test("that hangs is not waited for at the second SIGTERM, and the terminal is left as it was", async () => {
+    await using lab = await HostLab.create();
+    const { chat, syncing } = await chatOn(lab, { slowMs: 60_000 });
+    await using _ = chat;
+    chat.type("First\r");
+    await syncing();
+    chat.kill("SIGTERM");
+    await poll("the end", async () => {
+      chat.kill("SIGTERM");
+      return (await Promise.race([chat.exited, undefined])) ?? undefined;
+    });
+    expect(await chat.exited).toEqual({ signal: "SIGTERM" });
+    expect(chat.text).toEndWith("\u001b[?2004l");
+  });
 });

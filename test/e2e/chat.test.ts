@@ -80,6 +80,43 @@ describe.skipIf(process.platform === "win32")("chat", () => {
     expect(transcript).toContain("Turn 2, user\n  Second\n");
   });
 
+  test("Ctrl-C that comes together with Enter ends the Turn before it begins", async () => {
+    await using lab = await HostLab.create(textReply("Again."));
+    await using chat = new TerminalProcess(["chat", ...lab.args]);
+    await chat.sees(PROMPT);
+    chat.type(`First\r${CTRL_C}`);
+    expect(await chat.sees(PROMPT)).toEndWith("First\r\r\n[stopped]\r\n\r\n\u001b[1G\u001b[0J> \u001b[3G");
+    chat.type("Second\r");
+    expect(await chat.sees(PROMPT)).toContain("Again.\r\n");
+    chat.type(CTRL_D);
+    expect(await chat.exited).toEqual({ code: 0 });
+    expect(await shown(lab)).not.toContain("First");
+  });
+
+  test("takes what is pasted as text, whatever keys its characters would be", async () => {
+    await using lab = await HostLab.create(textReply("Yes."));
+    await using chat = new TerminalProcess(["chat", ...lab.args]);
+    await chat.sees(PROMPT);
+    chat.type(`\u001b[200~one\r${CTRL_D}two${CTRL_C}\t\u0015\u001b[31mé\u001b[201~`);
+    chat.type("\r");
+    await chat.sees(/Yes\./);
+    expect(lab.server.requests[0]?.json()).toMatchObject({ messages: [{ content: "one\ntwo\t[31mé" }] });
+    await chat.sees(PROMPT);
+    chat.type(CTRL_D);
+    expect(await chat.exited).toEqual({ code: 0 });
+  });
+
+  test("sends no escape sequence to a dumb terminal", async () => {
+    await using folder = await TempFolder.create();
+    await using chat = new TerminalProcess(["chat"], { cwd: folder.path, env: { TERM: "dumb" } });
+    await chat.sees(/> $/);
+    chat.type("say one\r");
+    await chat.sees(/\none\r\n\r\n> $/);
+    chat.type(CTRL_D);
+    expect(await chat.exited).toEqual({ code: 0 });
+    expect(chat.text).not.toContain("\u001b");
+  });
+
   test("Ctrl-D leaves in the middle of a Turn, which ends as cancelled", async () => {
     await using lab = await HostLab.create(hanging("Let me "));
     await using chat = new TerminalProcess(["chat", ...lab.args]);

@@ -156,7 +156,7 @@ describe("invoke that is interrupted", () => {
     expect((await silent.request(1)).method).toBe("DELETE");
     child.kill("SIGINT");
     await child.exited;
-    expect({ code: child.exitCode, signal: child.signalCode }).toEqual({ code: 130, signal: null });
+    expect({ code: child.exitCode, signal: child.signalCode }).toEqual({ code: null, signal: "SIGINT" });
   });
 });
 

@@ -46,7 +46,7 @@ describe.each(CASES)("after %s and a start, with sessions in %s", (signal, kind)
     ]);
     expect(closed.events.filter(({ type }) => type === "turn/end").map(({ data }) => data)).toMatchObject([
       { reason: { kind: "completed" } },
-      { reason: { kind: "error", error: { code: "provider-unavailable" } } },
+      { reason: { kind: "error", error: { code: "provider-rejected" } } },
       { reason: { kind: "aborted", reason: { kind: "user" } } },
       { reason: { kind: "interrupted" } },
     ]);

@@ -2,6 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { runHoldfast } from "../fixtures/executable.ts";
 import { faultEnvironment, SHIM } from "../fixtures/fault-shim.ts";
 import { HostProcess } from "../fixtures/host-process.ts";
 import { always, forever } from "../fixtures/model-replies.ts";
@@ -176,6 +177,24 @@ describe.each(WIRES.map((wire) => [wire.name, wire] as const))("the API key of %
     await witness.ended(host);
     await witness.files(folder.path);
     witness.expectWithout(KEY, TOKEN, wire.keyHeader[1] + KEY);
+  });
+
+  test("is taken out of what tools find in the workspace", async () => {
+    await using folder = await makeFolder();
+    writeFileSync(folder.at("work", ".env"), `A=1\nMY_KEY=${KEY}\n`);
+    await using server = new ProviderServer(
+      callAnswer(wire, "c1", "read_file", '{"path":".env"}'),
+      callAnswer(wire, "c2", "search_text", '{"text":"my_key"}'),
+      textAnswer(wire, "Done."),
+    );
+    const store = wire.name === "openai-compatible" ? folder.at("store", "a.db") : folder.at("store");
+    const ended = await runHoldfast(["invoke", ...args(wire, server, folder), "Look."], { env: ENV });
+    expect(ended).toEqual({ code: 0, stdout: "Done.\n", stderr: "" });
+    expect(server.requests[2]?.body.split("MY_KEY=[API key]")).toHaveLength(3);
+    for (const { body } of server.requests) expect(body).not.toContain(KEY);
+    const { stdout } = await runHoldfast(["sessions", "show", "default", store, "--events"]);
+    expect(stdout).toContain("MY_KEY=[API key]");
+    expect(stdout).not.toContain(KEY);
   });
 
   test.each(["SIGABRT", "SIGSEGV", "SIGQUIT", "SIGKILL"] as const)(

@@ -66,7 +66,7 @@ describe.each(SIGNALS)("%s", (signal, code) => {
     await reader.begun;
     host.kill(signal);
     await host.stderr.waitFor(/Shutting down/);
-    expect(await host.stop(signal)).toEqual({ code });
+    expect(await host.stop(signal)).toEqual({ signal });
     const next = await lab.start();
     expect((await next.client.invoke("go on")).body).toMatchObject({ turn: 2, message: "again" });
   });
@@ -80,7 +80,7 @@ test("a second signal of another kind ends the Host at once, too", async () => {
   await reader.begun;
   host.kill("SIGINT");
   await host.stderr.waitFor(/Shutting down/);
-  expect(await host.stop("SIGTERM")).toEqual({ code: 143 });
+  expect(await host.stop("SIGTERM")).toEqual({ signal: "SIGTERM" });
 });
 
 test("while it shuts down a Host takes no new work", async () => {

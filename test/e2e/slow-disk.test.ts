@@ -119,6 +119,25 @@ describe.skipIf(SHIM === undefined).each(DURABLE_STORES)(
       await invocation;
     });
 
+    test("a second SIGTERM waits for no sync", async () => {
+      await using lab = await HostLab.on(kind, textReply("Hello."), textReply("Noted."), textReply("Back."));
+      const disk = new SlowDisk(lab, 20_000);
+      const host = await lab.start({ env: disk.env });
+      await host.client.invoke("Hello?");
+      disk.slowDown();
+      const invocation = host.client.invoke("Remember the milk.").catch(() => undefined);
+      await disk.sync(1);
+      const begun = performance.now();
+      host.kill("SIGTERM");
+      await host.stderr.waitFor(/Shutting down/);
+      expect(await host.stop("SIGTERM")).toEqual({ signal: "SIGTERM" });
+      expect(performance.now() - begun).toBeLessThan(10_000);
+      await invocation;
+      disk.speedUp();
+      const next = await lab.start();
+      expect((await next.client.invoke("Are you there?")).status).toBe(200);
+    });
+
     test.each([[["--drain-timeout", "0"]], [[]]])(
       "SIGTERM waits for the commit under way, with %j: it is kept, and the client is told",
       async (args) => {

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { executablePath, runCommand, runHoldfast } from "../fixtures/executable.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
@@ -111,4 +111,19 @@ test("a repair says that there may be more where it stops counting what no repai
     helpless: 1_000,
     moreHelpless: true,
   });
+});
+
+describe.skipIf(!existsSync("/dev/full"))("where nothing can be written, it is no success:", () => {
+  test.each(["invoke --session-db a.db 'say x'", "invoke --json --session-db a.db 'say x'", "--help"])(
+    "holdfast %s",
+    async (words) => {
+      await using folder = await TempFolder.create();
+      const command = ["bash", "-c", `"$0" ${words} > /dev/full`, executablePath()];
+      expect(await runCommand(command, { cwd: folder.path })).toEqual({
+        code: 1,
+        stdout: "",
+        stderr: "holdfast: the output cannot be written (ENOSPC)\n",
+      });
+    },
+  );
 });

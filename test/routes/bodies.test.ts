@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { publicId } from "../../src/routes/public-id.ts";
 import { AppRig } from "../fixtures/app-rig.ts";
 import { expectProblem } from "../fixtures/problem.ts";
 
@@ -143,6 +144,11 @@ describe("an invocation id", () => {
       expect(rig.log.length).toBe(0);
     },
   );
+
+  test("that clients take for a folder is refused, others with dots are not", () => {
+    const taken = [".", "..", "...", ".a", "..a", "a."].filter((id) => publicId.safeParse(id).success);
+    expect(taken).toEqual(["...", ".a", "..a", "a."]);
+  });
 
   test("may have up to 200 of the characters that need no escape", async () => {
     await using rig = await AppRig.start();

@@ -112,6 +112,7 @@ describe("a fork that is refused leaves nothing", () => {
     ["at a number beyond those that are exact", 400, "invalid-request", { boundary: 2 ** 53 }],
     ["with an empty id", 400, "invalid-request", { sessionId: "" }],
     ["with an id that needs escapes", 400, "invalid-request", { sessionId: "a/b" }],
+    ["with an id that no path can hold", 400, "invalid-request", { sessionId: ".." }],
     ["with an id that is too long", 400, "invalid-request", { sessionId: "a".repeat(201) }],
     ["with an id that is no text", 400, "invalid-request", { sessionId: 7 }],
     ["with an unknown member", 400, "invalid-request", { at: 3 }],

@@ -7,6 +7,7 @@ import { ofType } from "../fixtures/event-faults.ts";
 import { expectProblem } from "../fixtures/problem.ts";
 
 const SAY = JSON.stringify({ input: "say hello" });
+const JSON_TYPE = { "content-type": "application/json" };
 const SECRET = "/home/somebody/.holdfast/agent.db";
 
 describe("what is not there", () => {
@@ -42,12 +43,30 @@ describe("what is not there", () => {
     ["GET", "/api/v1/agent/invocations/a", "POST, DELETE"],
     ["PUT", "/api/v1/agent/invocations/a", "POST, DELETE"],
     ["PATCH", "/api/v1/agent/invocations/a", "POST, DELETE"],
+    ["POST", "/healthz/", "GET"],
+    ["GET", "/api/v1/agent/invocations/a/", "POST, DELETE"],
   ])("is told for %s %s with the methods that are", async (method, path, allow) => {
     await using rig = await AppRig.start();
     const response = await rig.fetch(path, { method });
     expect(response.headers.get("allow")).toBe(allow);
     await expectProblem(response, 405, "method-not-allowed");
   });
+});
+
+describe("a request with a Host header that makes no URL", () => {
+  test.each(["localhost:99999", "localhost:", "LOCALHOST:0000000080", "[::1]:70000"])(
+    "%s is answered like any other",
+    async (host) => {
+      await using rig = await AppRig.start();
+      const headers = { host };
+      expect((await rig.fetch("/healthz", { headers })).status).toBe(200);
+      await expectProblem(await rig.fetch("/nothing?a=/b", { headers }), 404, "unknown-route");
+      const response = await rig.fetch("/healthz?a=/b", { method: "POST", headers });
+      await expectProblem(response, 405, "method-not-allowed");
+      expect((await rig.post(SAY, { ...JSON_TYPE, host })).status).toBe(200);
+      expect(rig.reports).toEqual([]);
+    },
+  );
 });
 
 describe("what goes wrong inside", () => {
@@ -96,6 +115,23 @@ describe("what goes wrong inside", () => {
       kind: "turn-end",
       reason: { kind: "error", error: { code } },
     });
+  });
+
+  test("while a problem is told is told as a defect too, and not by a page that shows the code", async () => {
+    const error = new TypeError(`cannot read ${SECRET}`);
+    await using rig = await AppRig.start({ provider: failingProvider(new Error("first")) });
+    const told: unknown[] = [];
+    rig.reports.push = (report) => {
+      told.push(report);
+      if (told.length === 1) throw error;
+      return 0;
+    };
+    const response = await rig.post(SAY);
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+    const text = await response.clone().text();
+    await expectProblem(response, 500, "internal");
+    expect(text).not.toContain("somebody");
+    expect(told[1]).toBe(error);
   });
 
   test("while the Host shuts down is told as closing", async () => {

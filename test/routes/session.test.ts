@@ -96,7 +96,8 @@ describe("the session over HTTP", () => {
         transcript: z.array(entrySchema),
       })
       .parse(await response.json());
-    expect(session).toMatchObject({ sessionId: "default", nextSeq: EVERYTHING.length });
+    const usage = { ...USAGE, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    expect(session).toMatchObject({ sessionId: "default", nextSeq: EVERYTHING.length, usage });
     expect(session.header).toEqual({ ...rig.log.header });
     expect(session.events.map(({ type }) => type)).toEqual(EVERYTHING.map(({ type }) => type));
     expect(transcript).toEqual([

@@ -2,9 +2,8 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { decodeRecord, encodeEvent, recordTexts, type SessionRecord } from "../../src/session/records.ts";
 import { LogDigest } from "../../src/store/digest.ts";
-import { HashBuffer } from "../../src/store/hash-buffer.ts";
 import { deltas, title } from "../contract/support.ts";
-import { arbitraryEvents, batchSizes, oddString } from "../fixtures/arbitraries.ts";
+import { arbitraryEvents, batchSizes } from "../fixtures/arbitraries.ts";
 import { toEvents } from "../fixtures/event-drafts.ts";
 import { recordsOf } from "../fixtures/logs.ts";
 
@@ -67,7 +66,7 @@ test("the digest of any log is that of its events, also of records as they were 
       const expected = sha256(events.map((event) => JSON.stringify(event)).join("\n"));
       expect(digestOf(records)).toBe(expected);
       const digest = new LogDigest();
-      for (const { text } of records) digest.addDecoded(decodeRecord(text, {}));
+      for (const { text } of records) digest.add(decodeRecord(text, {}).record);
       expect(digest.hex()).toBe(expected);
     }),
   );
@@ -105,39 +104,4 @@ test("the digest of runs is that of their members, whatever their numbers", () =
       expect(digestOf(records)).toBe(sha256(texts.join("\n")));
     }),
   );
-});
-
-describe("a hash over parts", () => {
-  const part = fc.oneof(
-    fc.record({ kind: fc.constant("text" as const), value: oddString().map((text) => text.toWellFormed()) }),
-    fc.record({
-      kind: fc.constant("json" as const),
-      value: fc.oneof(oddString(), fc.string({ maxLength: 80 })),
-    }),
-  );
-
-  test("is that of the text that they make", () => {
-    fc.assert(
-      fc.property(fc.array(part, { maxLength: 30 }), fc.nat(300_000), (parts, filler) => {
-        const hash = new HashBuffer();
-        hash.bytes(Buffer.from("x".repeat(filler)));
-        let text = "x".repeat(filler);
-        for (const { kind, value } of parts) {
-          if (kind === "text") hash.text(value);
-          else hash.json(value);
-          text += kind === "json" ? JSON.stringify(value) : value;
-        }
-        expect(hash.hex()).toBe(sha256(text));
-      }),
-    );
-  });
-
-  test("takes a text that is longer than its buffer", () => {
-    const text = "äöü\u{1f980}".repeat(100_000);
-    const hash = new HashBuffer();
-    hash.text("7");
-    hash.text(text);
-    hash.json(text);
-    expect(hash.hex()).toBe(sha256(`7${text}${JSON.stringify(text)}`));
-  });
 });

@@ -1,5 +1,5 @@
 import { HoldfastError } from "../../session/errors.ts";
-import { findJsonFault, type JsonObject } from "../../session/json.ts";
+import { findJsonFault, type JsonObject, type JsonValue } from "../../session/json.ts";
 import { clip } from "../../session/text.ts";
 import { waitFor } from "../../session/wait-for.ts";
 import type { ToolDescriptor } from "../provider.ts";
@@ -37,10 +37,12 @@ export class ToolRegistry {
 
   readonly #timeoutMs: number;
   readonly #maxResultBytes: number;
+  readonly #hide: (text: string) => string;
 
   /** @throws ToolRegistrationError, as {@link register} does, and when a limit is not above 0. */
   constructor(tools: Iterable<Tool> = [], limits: ToolLimits = {}) {
     const { timeoutMs = DEFAULT_LIMITS.timeoutMs, maxResultBytes = DEFAULT_LIMITS.maxResultBytes } = limits;
+    this.#hide = limits.hide ?? ((text) => text);
     this.#timeoutMs = checkLimit(timeoutMs, "The time limit of tools");
     this.#maxResultBytes = checkLimit(maxResultBytes, "The size limit of tool results");
     for (const tool of tools) this.register(tool);
@@ -89,7 +91,7 @@ export class ToolRegistry {
       const text = `The arguments do not fit the tool "${name}": ${fault}. Correct them and call it again.`;
       return failed("ToolArgumentsError", "TOOL_ARGUMENTS_INVALID", text);
     }
-    return this.#run(entry, args, signal);
+    return this.#hidden(await this.#run(entry, args, signal));
   }
 
   async #run({ tool, timeoutMs }: Entry, args: JsonObject, signal: AbortSignal): Promise<ToolOutcome> {
@@ -112,12 +114,24 @@ export class ToolRegistry {
     return toOutcome(tool.name, output, maxBytes);
   }
 
+  #hidden(outcome: ToolOutcome): ToolOutcome {
+    const { text, meta } = outcome;
+    const kept = meta === undefined ? {} : { meta: hideIn(meta, this.#hide) };
+    return { ...outcome, text: this.#hide(text), ...kept };
+  }
+
   #unknown(name: string): ToolOutcome {
     const names = this.descriptors().map((tool) => tool.name);
     const offer =
       names.length === 0 ? "No tools are available." : `Available tools: ${clip(names.join(", "), 4000)}.`;
     return failed("UnknownToolError", "TOOL_UNKNOWN", `There is no tool ${quote(clip(name, 80))}. ${offer}`);
   }
+}
+
+function hideIn(meta: JsonValue, hide: (text: string) => string): JsonValue {
+  const json = JSON.stringify(meta);
+  const hidden = hide(json);
+  return hidden === json ? meta : { hidden };
 }
 
 /** The arguments, or what is wrong with their text. */

@@ -40,12 +40,14 @@ class Conversation {
   readonly #source: LocalSource;
   readonly #stop: StopSignals;
   readonly #output = new Output(true);
+  /** Cancels the Turn that runs, or the next one. */
+  #cancel = new AbortController();
 
   constructor(runtime: Runtime, stop: StopSignals) {
     this.#runtime = runtime;
     this.#source = new LocalSource(runtime, () => crypto.randomUUID());
     this.#stop = stop;
-    stop.signal.addEventListener("abort", () => this.#source.cancel());
+    stop.signal.addEventListener("abort", () => this.#cancel.abort());
   }
 
   /** @returns the exit code of the first Turn that failed, if one did */
@@ -57,9 +59,9 @@ class Conversation {
   /** Whoever sits there has seen what failed. */
   async holdAtTerminal(opening: string): Promise<number> {
     await this.#print(opening);
-    await using inputs = new TerminalInputs(inputHistory(this.#runtime), {
+    await using inputs = new TerminalInputs(inputHistory(this.#runtime), process.env["TERM"] === "dumb", {
       onInterrupt: (times) => this.#interrupt(times),
-      onLeave: () => this.#source.cancel(),
+      onLeave: () => this.#cancel.abort(),
     });
     const interrupt = () => inputs.interrupt();
     const close = () => inputs.close();
@@ -78,6 +80,7 @@ class Conversation {
     let code: number = EXIT.ok;
     // Nobody is answered whose output goes nowhere.
     while (this.#stop.code === undefined && this.#output.exitCode === undefined) {
+      this.#cancel = new AbortController();
       const entry = await inputs.next();
       if (entry === undefined) break;
       const ended = entry.kind === "input" ? await this.#turn(entry.text) : await this.#command(entry.name);
@@ -92,7 +95,7 @@ class Conversation {
     const isShown = process.stdout.isTTY === true;
     const view = isShown ? new TerminalView(this.#output, terminalStyle(process.env)) : undefined;
     try {
-      const answer = await runTurn(this.#source, input, view);
+      const answer = await runTurn(this.#source, input, view, this.#cancel.signal);
       const { message } = answer;
       if (!isShown && message !== "") await this.#print(message.endsWith("\n") ? message : `${message}\n`);
       if (isShown) await this.#print("\n");
@@ -127,7 +130,7 @@ class Conversation {
   }
 
   #interrupt(times: number): void {
-    if (times === 1) this.#source.cancel();
+    if (times === 1) this.#cancel.abort();
     else if (times > 2) process.exit(EXIT.interrupted);
     else
       process.stderr.write("\nholdfast: the Turn is being ended; Ctrl-C once more leaves without waiting\n");

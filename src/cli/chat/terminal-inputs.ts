@@ -1,8 +1,10 @@
 import { createInterface, type Interface, type Key } from "node:readline";
-import { Writable } from "node:stream";
+import { Transform, type TransformCallback, Writable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
 import { printable } from "../printable.ts";
 import { type Entry, InputAssembler } from "./assembler.ts";
 import type { Inputs } from "./inputs.ts";
+import { PasteFilter } from "./paste-filter.ts";
 
 const PROMPT = "> ";
 const MORE = "... ";
@@ -25,6 +27,8 @@ export interface TurnKeys {
 export class TerminalInputs implements Inputs {
   readonly #keys: TurnKeys;
   readonly #screen = new Screen();
+  readonly #keyboard = new Keyboard();
+  readonly #marksPastes: boolean;
   readonly #readline: Interface;
   readonly #assembler = new InputAssembler();
   /** Complete ones that wait. */
@@ -36,12 +40,13 @@ export class TerminalInputs implements Inputs {
   #interrupts = 0;
   #closed = false;
 
-  /** `history`: earlier inputs of one line, the newest first. */
-  constructor(history: readonly string[], keys: TurnKeys) {
+  /** `history`: earlier inputs of one line, the newest first. `isDumb`: whether the terminal would show escape sequences. */
+  constructor(history: readonly string[], isDumb: boolean, keys: TurnKeys) {
     this.#keys = keys;
-    process.stdin.prependListener("keypress", this.#onKey);
+    this.#marksPastes = !isDumb;
+    this.#keyboard.prependListener("keypress", this.#onKey);
     this.#readline = createInterface({
-      input: process.stdin,
+      input: this.#keyboard,
       output: this.#screen,
       terminal: true,
       history: [...history],
@@ -55,8 +60,9 @@ export class TerminalInputs implements Inputs {
     // A terminal that was closed. Readline passes on what its input tells, as long as it listens.
     this.#readline.on("error", this.#onClose);
     process.stdin.on("error", this.#onClose);
+    process.stdin.pipe(this.#keyboard);
     process.on("exit", this.#restore);
-    process.stdout.write(MARK_PASTES);
+    this.#mark(MARK_PASTES);
   }
 
   next(): Promise<Entry | undefined> {
@@ -101,7 +107,8 @@ export class TerminalInputs implements Inputs {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
-    process.stdin.off("keypress", this.#onKey);
+    process.stdin.unpipe(this.#keyboard);
+    process.stdin.pause();
     process.off("exit", this.#restore);
     this.#restore();
   }
@@ -109,12 +116,16 @@ export class TerminalInputs implements Inputs {
   /** Leaves the terminal as it was, also where the process ends at once. */
   readonly #restore = (): void => {
     process.stdin.setRawMode(false);
-    process.stdout.write(MARK_NO_PASTES);
+    this.#mark(MARK_NO_PASTES);
   };
+
+  #mark(sequence: string): void {
+    if (this.#marksPastes) process.stdout.write(sequence);
+  }
 
   /** After Ctrl-Z, for which readline has given the terminal back. */
   #comeBack(): void {
-    process.stdout.write(MARK_PASTES);
+    this.#mark(MARK_PASTES);
     this.#readline.resume();
   }
 
@@ -198,6 +209,21 @@ export class TerminalInputs implements Inputs {
 /** A paste that ends in a line end leaves an empty line behind. */
 function withoutEnd(lines: readonly string[]): readonly string[] {
   return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
+}
+
+/** The keys of the terminal as readline reads them: of a paste only the text. */
+class Keyboard extends Transform {
+  readonly #decoder = new StringDecoder("utf8");
+  readonly #filter = new PasteFilter();
+
+  /** Readline asks for it. */
+  setRawMode(isRaw: boolean): void {
+    process.stdin.setRawMode(isRaw);
+  }
+
+  override _transform(bytes: Buffer, _encoding: string, done: TransformCallback): void {
+    done(null, this.#filter.push(this.#decoder.write(bytes)));
+  }
 }
 
 /** The terminal as readline writes it, while it may. */

@@ -1,10 +1,12 @@
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { z } from "zod";
+import { InvocationCancelledError } from "../../agent/errors.ts";
+import { straightTo } from "../../agent/loopback.ts";
 import type { Route } from "../../agent/providers/registry.ts";
 import { HoldfastError } from "../../session/errors.ts";
 import { errorCode } from "../../store/errors.ts";
 import type { HostAddress } from "./host-address.ts";
-import { type Answer, type TurnSource, type TurnUpdate, toAnswer } from "./source.ts";
+import { type Answer, type TurnOptions, type TurnSource, type TurnUpdate, toAnswer } from "./source.ts";
 import type { TurnReader } from "./turn-reader.ts";
 
 /** Milliseconds between two tries to cancel what the Host does not know yet. */
@@ -43,7 +45,6 @@ export class HostSource implements TurnSource {
   readonly #address: HostAddress;
   readonly #route: Route | undefined;
   readonly #token: string | undefined;
-  #running: { readonly path: string; readonly abort: AbortController } | undefined;
 
   /** Without a route the Host's own is taken. `token` is sent where it is given. */
   constructor(address: HostAddress, route: Route | undefined, token: string | undefined) {
@@ -52,39 +53,37 @@ export class HostSource implements TurnSource {
     this.#token = token;
   }
 
-  async *run(input: string, { live }: { readonly live: boolean }): AsyncGenerator<TurnUpdate> {
-    const running = {
-      path: `api/v1/agent/invocations/${crypto.randomUUID()}`,
-      abort: new AbortController(),
-    };
-    this.#running = running;
+  async *run(input: string, { live, signal }: TurnOptions): AsyncGenerator<TurnUpdate> {
+    const id = crypto.randomUUID();
+    if (signal.aborted) throw new InvocationCancelledError();
+    const path = `api/v1/agent/invocations/${id}`;
+    const over = new AbortController();
+    const left = new AbortController();
+    // A Host that cannot be told to cancel is not waited for either.
+    const cancel = () => void this.#cancel(path, over.signal).catch((error) => left.abort(error));
+    signal.addEventListener("abort", cancel);
     try {
-      const response = await this.#send(running.path, {
+      const response = await this.#send(path, {
         method: "POST",
         headers: {
           "content-type": "application/json",
           accept: live ? "text/event-stream" : "application/json",
         },
         body: JSON.stringify({ input, ...(this.#route === undefined ? {} : { route: this.#route }) }),
-        signal: running.abort.signal,
+        signal: left.signal,
       });
       const isStream = /^text\/event-stream\b/.test(response.headers.get("content-type") ?? "");
       if (response.ok && isStream) yield* this.#follow(response);
       else yield { kind: "done", answer: await this.#answer(response) };
     } finally {
-      this.#running = undefined;
+      over.abort();
+      signal.removeEventListener("abort", cancel);
     }
   }
 
-  cancel(): void {
-    const running = this.#running;
-    // A Host that cannot be told to cancel is not waited for either.
-    if (running !== undefined) this.#cancel(running.path).catch((error) => running.abort.abort(error));
-  }
-
   /** The answer to the invocation itself tells how it ended. One that is not there yet may still be on its way. */
-  async #cancel(path: string): Promise<void> {
-    while (this.#running?.path === path) {
+  async #cancel(path: string, over: AbortSignal): Promise<void> {
+    while (!over.aborted) {
       const { status } = await this.#send(path, { method: "DELETE" });
       if (status !== 404) return;
       await Bun.sleep(CANCEL_PAUSE);
@@ -101,6 +100,7 @@ export class HostSource implements TurnSource {
         ...init,
         headers,
         timeout: false,
+        ...straightTo(base),
         ...(unix === undefined ? {} : { unix }),
       });
     } catch (cause) {

@@ -1,7 +1,8 @@
 import { assertAnswered } from "../../agent/answered.ts";
+import { InvocationCancelledError } from "../../agent/errors.ts";
 import type { TurnResult } from "../../agent/turn.ts";
 import type { Runtime } from "../../host/runtime.ts";
-import type { Answer, TurnSource, TurnUpdate } from "./source.ts";
+import type { Answer, TurnOptions, TurnSource, TurnUpdate } from "./source.ts";
 import { TurnReader } from "./turn-reader.ts";
 
 /** Characters of events that are read at once. */
@@ -11,26 +12,28 @@ const PIECE = 64 * 1024;
 export class LocalSource implements TurnSource {
   readonly #runtime: Runtime;
   readonly #newId: () => string;
-  #invocationId: string | undefined;
 
   constructor(runtime: Runtime, newId: () => string) {
     this.#runtime = runtime;
     this.#newId = newId;
   }
 
-  async *run(input: string, { live }: { readonly live: boolean }): AsyncGenerator<TurnUpdate> {
+  async *run(input: string, { live, signal: cancelled }: TurnOptions): AsyncGenerator<TurnUpdate> {
     const { agent, queue, providers, defaultRoute } = this.#runtime;
     const invocationId = this.#newId();
-    this.#invocationId = invocationId;
+    if (cancelled.aborted) throw new InvocationCancelledError();
     const turn = agent.live.followTurn();
     const { answer } = queue.enqueue(invocationId, async (signal) => {
       turn.begin();
       return await agent.run(input, providers.resolve(defaultRoute), defaultRoute, signal);
     });
-    const ended = answer.then(
-      () => turn.end(),
-      () => turn.end(),
-    );
+    const cancel = () => queue.cancel(invocationId);
+    cancelled.addEventListener("abort", cancel);
+    const end = () => {
+      cancelled.removeEventListener("abort", cancel);
+      turn.end();
+    };
+    const ended = answer.then(end, end);
     const reader = new TurnReader();
     while (live && !turn.ended) {
       for (const item of turn.take(PIECE)) {
@@ -39,12 +42,7 @@ export class LocalSource implements TurnSource {
       if (!turn.ended) await turn.changed();
     }
     await ended;
-    this.#invocationId = undefined;
     yield { kind: "done", answer: await this.#answer(invocationId, answer) };
-  }
-
-  cancel(): void {
-    if (this.#invocationId !== undefined) this.#runtime.queue.cancel(this.#invocationId);
   }
 
   async #answer(

@@ -36,15 +36,20 @@ export type TurnUpdate =
   /** The last one. */
   | { readonly kind: "done"; readonly answer: Answer };
 
+export interface TurnOptions {
+  /** Whether to tell what happens in the Turn as it happens, or only how it ended. */
+  readonly live: boolean;
+  /** Cancels the Turn. How it ended is still told; one that has not begun leaves no trace. */
+  readonly signal: AbortSignal;
+}
+
 /** What Turns are run with: a Host over HTTP, or an agent in this process. One Turn at a time. */
 export interface TurnSource {
   /**
-   * Runs one Turn, and tells what happens in it as it happens, or with `live` false only how it ended.
+   * Runs one Turn, and tells what happens in it.
    * @throws HoldfastError with the code of a problem of the HTTP API when there is no answer
    */
-  run(input: string, options: { readonly live: boolean }): AsyncIterable<TurnUpdate>;
-  /** Cancels the Turn under way; `run` then tells how it ended. Does nothing when there is none. */
-  cancel(): void;
+  run(input: string, options: TurnOptions): AsyncIterable<TurnUpdate>;
 }
 
 /** Something that shows a Turn while it runs. */
@@ -59,9 +64,10 @@ export async function runTurn(
   source: TurnSource,
   input: string,
   view: TurnView | undefined,
+  signal: AbortSignal,
 ): Promise<Answer> {
   try {
-    for await (const update of source.run(input, { live: view !== undefined })) {
+    for await (const update of source.run(input, { live: view !== undefined, signal })) {
       await view?.show(update);
       if (update.kind === "done") return update.answer;
     }

@@ -84,8 +84,8 @@ export class SessionProjections {
     return modelMessages(log, this.surface, sessionId);
   }
 
-  transcript(log: LogView): Generator<TranscriptEntry> {
-    return this.#transcript.entries(log);
+  transcript(log: LogView, from = 0): Generator<TranscriptEntry> {
+    return this.#transcript.entries(log, from);
   }
 
   #fold(event: SessionEvent): void {

@@ -7,6 +7,7 @@ import {
   type Usage,
 } from "../events.ts";
 import type { LogView } from "../log-view.ts";
+import { parseEvent } from "../records.ts";
 
 /** One line of a conversation as a person reads it, in seq order. `text` joins the text blocks. */
 export type TranscriptEntry =
@@ -106,11 +107,14 @@ export class Transcript {
     }
   }
 
-  /** The entries up to the end of `log`, which must be the log that was folded or an earlier view of it. */
-  *entries(log: LogView): Generator<TranscriptEntry> {
-    for (const ref of this.#refs) {
-      if (ref.seq >= log.length) return;
-      const entry = toEntry(log.at(ref.seq), ref);
+  /** The entries from seq `from` to the end of `log`, which must be the log that was folded or an earlier view of it. */
+  *entries(log: LogView, from = 0): Generator<TranscriptEntry> {
+    const first = from === 0 ? 0 : this.#refs.findIndex(({ seq }) => seq >= from);
+    for (let index = first < 0 ? this.#refs.length : first; index < this.#refs.length; index += 1) {
+      const ref = this.#refs[index];
+      if (ref === undefined || ref.seq >= log.length) return;
+      const record = log.recordAt(ref.seq);
+      const entry = record === undefined ? undefined : toEntry(parseEvent(record), ref);
       if (entry !== undefined) yield entry;
     }
   }

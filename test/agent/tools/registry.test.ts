@@ -53,6 +53,17 @@ describe("a call", () => {
     expect(await open.call("x", " \n", never())).toEqual({ text: "{}" });
   });
 
+  test("gives nothing that is to be hidden, be it in a text, in metadata or in what a handler throws", async () => {
+    const hide = (text: string) => text.replaceAll("secret", "[hidden]");
+    const given = tool("given", async () => ({ text: "a secret", meta: { path: "secret.txt" } }));
+    const failing = tool("failing", () => Promise.reject(new ToolError("E", "C", "no secret")));
+    const registry = new ToolRegistry([given, failing], { hide });
+    expect(JSON.stringify(await registry.call("given", "", never()))).toBe(
+      '{"text":"a [hidden]","meta":{"hidden":"{\\"path\\":\\"[hidden].txt\\"}"}}',
+    );
+    expect((await registry.call("failing", "", never())).text).toBe("no [hidden]");
+  });
+
   test("keeps metadata as a frozen copy", async () => {
     const meta = { hits: [1, 2] };
     const outcome = await new ToolRegistry([tool("x", async () => ({ text: "ok", meta }))]).call(

@@ -6,8 +6,8 @@ import { findJsonFault, type JsonObject, type JsonValue } from "../../../session
  */
 
 /**
- * `body` with further members. They win over members of the same name, but for `keep`: those stay what they are, or
- * absent.
+ * `body` with further members. They win over members of the same name, and null takes one away; but for `keep`: those stay
+ * what they are, or absent.
  */
 export function withExtraBody<T extends object>(
   body: T,
@@ -16,7 +16,11 @@ export function withExtraBody<T extends object>(
 ): T {
   if (extra === undefined) return body;
   const members = Object.entries(wellFormedObject(extra)).filter(([name]) => !keep.includes(name));
-  return { ...body, ...Object.fromEntries(members) };
+  const whole = { ...body, ...Object.fromEntries(members) };
+  for (const [name, value] of members) {
+    if (value === null && Object.hasOwn(body, name)) Reflect.deleteProperty(whole, name);
+  }
+  return whole;
 }
 
 /** The object that a text of arguments stands for; undefined when it is no JSON object. */

@@ -92,6 +92,16 @@ export function unreachable(cause: unknown): ProviderError {
       },
     );
   }
+  if (code !== undefined && /PROXY/i.test(code)) {
+    return new ProviderError(
+      "provider-unreachable",
+      `The proxy did not let the connection to the provider through${suffix}`,
+      {
+        retryable: true,
+        hint: "Check HTTPS_PROXY and HTTP_PROXY, or name the provider's host in NO_PROXY.",
+      },
+    );
+  }
   const isTls = code !== undefined && /^EPROTO$|SSL|TLS/.test(code);
   return new ProviderError(
     "provider-unreachable",
@@ -156,6 +166,14 @@ function ruleOf(status: number, kind: string): StatusRule {
       // A used-up quota comes with the same status, and waiting does not help.
       retryable: !kind.includes("insufficient_quota"),
       hint: "Wait before the next request, or check the account's limits.",
+    };
+  }
+  if (status === 402) {
+    return {
+      code: "provider-rejected",
+      message: "The provider wants to be paid (402)",
+      retryable: false,
+      hint: "Check the balance and the limits of the account.",
     };
   }
   if (status === 408) {
@@ -236,7 +254,8 @@ const failureSchema = z.object({
 const answerSchema = z.object({ error: z.unknown().optional(), request_id: textMember });
 
 /** What a provider says went wrong, in whichever of the usual shapes. `kind` is its type and code, for machines. */
-function readFailure(value: unknown): { message: string; kind: string; requestId?: string } {
+function readFailure(answer: unknown): { message: string; kind: string; requestId?: string } {
+  const value: unknown = Array.isArray(answer) && answer.length === 1 ? answer[0] : answer;
   const outer = answerSchema.safeParse(value).data;
   const inner = outer?.error ?? value;
   if (typeof inner === "string") return { message: inner, kind: "" };

@@ -1,4 +1,5 @@
 import { waitFor } from "../../../session/wait-for.ts";
+import { straightTo } from "../../loopback.ts";
 import { ProviderError } from "../../provider.ts";
 import { badResponse, fromStatus, notAStream, notSent, timedOut, unreachable } from "./errors.ts";
 import { EventDecoder, type ServerEvent } from "./events.ts";
@@ -124,17 +125,14 @@ export class Exchange implements Disposable {
       connectTimeoutMs === undefined
         ? undefined
         : this.#after(connectTimeoutMs, () => this.#stop.abort(timedOut("connect", connectTimeoutMs)));
-    // The runtime would print requests with their key if a variable of its own told it to.
-    const quiet = { verbose: false };
     try {
       const { method, body } = init ?? {};
       const sent = send(input, {
         ...(method === undefined ? {} : { method }),
         ...(body == null ? {} : { body }),
         headers: { ...this.#headers },
-        redirect: "manual",
         signal: this.#signal,
-        ...quiet,
+        ...straightTo(new URL(this.#options.baseUrl)),
       });
       return await waitFor(sent, this.#signal);
     } finally {
@@ -201,9 +199,10 @@ export class Exchange implements Disposable {
   #hideKey(events: ServerEvent[]): ServerEvent[] {
     const secret = secretOf(this.#options.apiKey);
     if (secret === undefined) return events;
-    return events.map((event) =>
-      event.data.includes(secret) ? { ...event, data: this.mask(event.data) } : event,
-    );
+    return events.map((event) => {
+      const data = unescaped(event.data);
+      return data.includes(secret) ? { ...event, data: this.mask(data) } : event;
+    });
   }
 
   #after(ms: number, action: () => void): Timer {
@@ -216,6 +215,16 @@ export class Exchange implements Disposable {
     if (timer === undefined) return;
     clearTimeout(timer);
     this.#timers.delete(timer);
+  }
+}
+
+/** JSON without the escapes that it need not have: behind them a key would pass unseen. */
+function unescaped(data: string): string {
+  if (!/\\(?:u00[2-7]|\/)/i.test(data)) return data;
+  try {
+    return JSON.stringify(JSON.parse(data));
+  } catch {
+    return data;
   }
 }
 

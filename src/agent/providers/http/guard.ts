@@ -7,7 +7,7 @@ import { SecretFilter } from "./mask.ts";
  *
  * - A character that the provider cut between two deltas is put together, so that each delta is well-formed text. Half a
  *   character that stays alone is an error.
- * - The API key is hidden, should the provider echo it.
+ * - The API key is hidden, should the provider echo it. A call is not made by such a name, nor is the key kept to be replayed.
  */
 export class DeltaGuard {
   readonly #secret: string | undefined;
@@ -26,8 +26,8 @@ export class DeltaGuard {
         return text === "" ? [] : [{ ...chunk, text }];
       }
       case "tool-call-delta": {
-        checkWellFormed(chunk.id);
-        checkWellFormed(chunk.name ?? "");
+        this.#checkName(chunk.id);
+        this.#checkName(chunk.name ?? "");
         const block = this.#text(chunk.index);
         if (chunk.name !== undefined) block.name = chunk.name;
         block.id = chunk.id;
@@ -35,9 +35,21 @@ export class DeltaGuard {
       }
       case "block-end":
         return this.#end(chunk.index, chunk.block);
+      case "finish":
+        return [this.#holdsKey(JSON.stringify(chunk)) ? { type: "finish", reason: chunk.reason } : chunk];
       default:
         return [chunk];
     }
+  }
+
+  #checkName(name: string): void {
+    checkWellFormed(name);
+    if (this.#holdsKey(name))
+      throw badResponse("The provider sent the API key back as the id or name of a call");
+  }
+
+  #holdsKey(text: string): boolean {
+    return this.#secret !== undefined && text.includes(this.#secret);
   }
 
   #text(index: number): GuardedText {
@@ -59,8 +71,8 @@ export class DeltaGuard {
       return [...deltas, { type: "block-end", index, block: { ...block, text } }];
     }
     if (block.type === "tool-call") {
-      checkWellFormed(block.id);
-      checkWellFormed(block.name);
+      this.#checkName(block.id);
+      this.#checkName(block.name);
       const args = guarded.isChanged ? guarded.text : block.arguments;
       const end: Chunk = { type: "block-end", index, block: { ...block, arguments: args } };
       return [...guarded.callDelta(index, rest), end];

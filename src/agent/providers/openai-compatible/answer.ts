@@ -35,6 +35,9 @@ export class ChatAnswerReader implements AnswerReader {
   }
 }
 
+/** Also as Gemini says it, in an array, and vLLM, which names the object itself one. */
 function hasError(item: unknown): boolean {
-  return typeof item === "object" && item !== null && "error" in item && Boolean(item.error);
+  if (Array.isArray(item)) return item.length === 1 && hasError(item[0]);
+  if (typeof item !== "object" || item === null) return false;
+  return ("error" in item && Boolean(item.error)) || ("object" in item && item.object === "error");
 }

@@ -2,8 +2,9 @@ import type { Chunk, Usage } from "../../../session/events.ts";
 import { clip } from "../../../session/text.ts";
 import { badResponse, failedMidway, refused } from "../http/errors.ts";
 import { type FinishKind, finishKind } from "../http/finish.ts";
+import { REASONING_FIELDS, type ReasoningField, type Replay } from "./replay.ts";
 import { ToolCallAssembler } from "./tool-calls.ts";
-import { streamChunkSchema, type WireDelta, type WireUsage } from "./wire.ts";
+import { proseOf, streamChunkSchema, type WireDelta, type WireUsage } from "./wire.ts";
 
 type ProseType = "text" | "reasoning";
 
@@ -13,9 +14,22 @@ const FINISH_KINDS: ReadonlyMap<string, FinishKind> = new Map([
   ["function_call", "tool-calls"],
   ["length", "max-tokens"],
   ["model_length", "max-tokens"],
+  ["max_tokens", "max-tokens"],
+  // Other servers' words for "stop".
+  ["eos", "stop"],
+  ["eos_token", "stop"],
+  ["stop_sequence", "stop"],
+  ["end_turn", "stop"],
 ]);
 // The provider gave up, and says so in the finish reason.
-const FAILURES: ReadonlySet<string> = new Set(["error", "abort", "insufficient_system_resource"]);
+const FAILURES: ReadonlySet<string> = new Set([
+  "error",
+  "abort",
+  "insufficient_system_resource",
+  "network_error",
+]);
+/** Gemini says behind it what was found. */
+const FILTERED = /^(content_filter|sensitive|safety)\b/;
 
 class ProseBlock {
   readonly index: number;
@@ -42,7 +56,8 @@ class ProseBlock {
  *
  * A text or reasoning block ends where something else begins, so that their order is kept. Tool calls may arrive side
  * by side and stay open until the answer is over; what is still open then ends in index order. After the finish reason or
- * the mark at the end only the usage may come: more content means that the server lost track of its own answer.
+ * the mark at the end only the usage may come: more content means that the server lost track of its own answer. The
+ * finish carries the replay state.
  */
 export class ChunkAssembler {
   readonly #calls = new ToolCallAssembler();
@@ -50,6 +65,7 @@ export class ChunkAssembler {
   #blocks = 0;
   #prose: ProseBlock | undefined;
   #finish: string | undefined;
+  #reasoningField: ReasoningField | undefined;
   #isOver = false;
   #usage: WireUsage | undefined;
 
@@ -93,23 +109,36 @@ export class ChunkAssembler {
     open.sort((a, b) => a.index - b.index);
     for (const block of open) chunks.push(block.end());
     if (this.#usage !== undefined) chunks.push({ type: "usage", usage: toUsage(this.#usage) });
+    const kind = finishKind(FINISH_KINDS.get(this.#finish) ?? "stop", this.#calls.size);
+    const replayState = this.#replayState();
     chunks.push({
       type: "finish",
-      reason: { kind: finishKind(FINISH_KINDS.get(this.#finish) ?? "stop", this.#calls.size) },
+      reason: { kind },
+      ...(replayState === undefined ? {} : { replayState }),
     });
     return chunks;
   }
 
+  #replayState(): Replay | undefined {
+    const calls = this.#calls.extras();
+    if (this.#reasoningField === undefined && calls.length === 0) return undefined;
+    return {
+      blocks: this.#blocks,
+      ...(this.#reasoningField === undefined ? {} : { reasoning: this.#reasoningField }),
+      ...(calls.length === 0 ? {} : { calls }),
+    };
+  }
+
   #addDelta(delta: WireDelta, chunks: Chunk[]): void {
-    const reasoning = delta.reasoning_content || delta.reasoning || "";
-    const text = delta.content || delta.refusal || "";
+    const prose = proseOf(delta);
     const fragments = delta.tool_calls ?? [];
     const isLate = this.#isOver || this.#finish !== undefined;
-    if (isLate && (reasoning !== "" || text !== "" || fragments.length > 0)) {
+    if (isLate && (prose.some(([, text]) => text !== "") || fragments.length > 0)) {
       throw badResponse("The provider went on after the end of its answer");
     }
-    this.#addProse("reasoning", reasoning, chunks);
-    this.#addProse("text", text, chunks);
+    // Also without a word: such a server asks for the member with each message.
+    this.#reasoningField ??= REASONING_FIELDS.find((name) => typeof delta[name] === "string");
+    for (const [type, text] of prose) this.#addProse(type, text, chunks);
     for (const fragment of fragments) {
       this.#endProse(chunks);
       chunks.push(...this.#calls.add(fragment, () => this.#nextIndex()));
@@ -137,12 +166,13 @@ export class ChunkAssembler {
     return this.#blocks - 1;
   }
 
-  #setFinish(reason: string): void {
-    if (reason === "content_filter") throw refused("The provider's content filter stopped the answer");
+  #setFinish(word: string): void {
+    const reason = word.toLowerCase();
+    if (FILTERED.test(reason)) throw refused("The provider's content filter stopped the answer");
     if (FAILURES.has(reason)) throw failedMidway(reason);
     if (!FINISH_KINDS.has(reason)) {
       // Masked before it is cut: half a key is a leak too.
-      const named = clip(this.#mask(reason), 40);
+      const named = clip(this.#mask(word), 40);
       throw badResponse(`The provider ended with an unknown finish reason "${named}"`);
     }
     if (this.#finish !== undefined && this.#finish !== reason) {

@@ -3,6 +3,7 @@ import { variableInTheWay } from "../http/errors.ts";
 import { checkOptions, type Fetch, type HttpOptions } from "../http/options.ts";
 import { HttpProvider, type Post, type WireFormat } from "../http/provider.ts";
 import { ChatAnswerReader } from "./answer.ts";
+import { PROVIDER_NAME } from "./replay.ts";
 import { toChatRequest } from "./request.ts";
 
 export { ProviderOptionsError } from "../http/options.ts";
@@ -20,7 +21,7 @@ export function createOpenAICompatible(options: OpenAICompatibleOptions): Provid
 }
 
 const chatCompletions: WireFormat = {
-  name: "openai-compatible",
+  name: PROVIDER_NAME,
   toBody: toChatRequest,
   headers: (apiKey) => ({
     accept: "text/event-stream",

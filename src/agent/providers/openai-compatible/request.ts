@@ -3,7 +3,7 @@ import type {
   ChatCompletionFunctionTool,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
-import type { ContentBlock, ModelMessage } from "../../../session/events.ts";
+import type { AssistantMessage, ContentBlock, ModelMessage } from "../../../session/events.ts";
 import type { ModelRequest, ToolDescriptor } from "../../provider.ts";
 import {
   hidesSurrogate,
@@ -12,6 +12,7 @@ import {
   wellFormedObject,
   withExtraBody,
 } from "../http/body.ts";
+import { PROVIDER_NAME, type ReasoningField, type Replay, replayOf } from "./replay.ts";
 
 /** The body of one streaming Chat Completions request. */
 export interface ChatRequest {
@@ -41,7 +42,8 @@ export function toChatRequest(request: ModelRequest): ChatRequest {
   const { config } = request;
   const messages: ChatCompletionMessageParam[] = [];
   if (request.system !== undefined) messages.push({ role: "system", content: request.system.toWellFormed() });
-  for (const message of request.messages) addMessage(messages, message);
+  const replays = new Replays(config.model);
+  for (const message of request.messages) addMessage(messages, message, replays);
   const body: ChatRequest = {
     model: config.model.toWellFormed(),
     messages,
@@ -58,9 +60,35 @@ export function toChatRequest(request: ModelRequest): ChatRequest {
   return withExtraBody(body, config.extraBody, FIXED);
 }
 
-function addMessage(messages: ChatCompletionMessageParam[], message: ModelMessage): void {
+/** An assistant message with what some servers want back beside the content. */
+type AssistantParam = ChatCompletionAssistantMessageParam & Partial<Record<ReasoningField, string>>;
+
+/** Says what goes back with each message of a history, in order. */
+class Replays {
+  readonly #model: string;
+  #reasoning: ReasoningField | undefined;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  /**
+   * A server that once told its reasoning is told that of every later message of this model, also of one that was cut off
+   * before its end: DeepSeek refuses the whole history otherwise.
+   */
+  of(message: AssistantMessage): Omit<Replay, "blocks"> {
+    const { provider, model } = message.source;
+    const replay = replayOf(message, this.#model);
+    this.#reasoning = replay?.reasoning ?? this.#reasoning;
+    if (provider !== PROVIDER_NAME || model !== this.#model || this.#reasoning === undefined)
+      return replay ?? {};
+    return { ...replay, reasoning: this.#reasoning };
+  }
+}
+
+function addMessage(messages: ChatCompletionMessageParam[], message: ModelMessage, replays: Replays): void {
   if (message.role === "assistant") {
-    const assistant = toAssistant(message.content);
+    const assistant = toAssistant(message.content, replays.of(message));
     if (assistant !== undefined) messages.push(assistant);
     return;
   }
@@ -80,20 +108,36 @@ function addMessage(messages: ChatCompletionMessageParam[], message: ModelMessag
   }
 }
 
-/** Reasoning is not sent back. A message that held nothing else is left out: servers refuse an empty one. */
-function toAssistant(content: readonly ContentBlock[]): ChatCompletionAssistantMessageParam | undefined {
+/**
+ * Reasoning goes back only under the name it came in. A message that held nothing else is left out: servers refuse an empty
+ * one.
+ */
+function toAssistant(
+  content: readonly ContentBlock[],
+  { reasoning, calls: extras = [] }: Omit<Replay, "blocks">,
+): AssistantParam | undefined {
   const text = joinText(content, "");
-  const calls = content.filter((block) => block.type === "tool-call");
-  if (calls.length === 0) return text === "" ? undefined : { role: "assistant", content: text };
+  const calls = content.flatMap((block, at) => (block.type === "tool-call" ? [{ ...block, at }] : []));
+  const told = reasoning === undefined ? {} : { [reasoning]: reasoningOf(content) };
+  if (calls.length === 0) return text === "" ? undefined : { role: "assistant", content: text, ...told };
   return {
     role: "assistant",
     content: text === "" ? null : text,
-    tool_calls: calls.map((call) => ({
-      id: call.id.toWellFormed(),
-      type: "function",
-      function: { name: call.name.toWellFormed(), arguments: replayArguments(call.arguments) },
-    })),
+    ...told,
+    tool_calls: calls.map(({ at, ...call }) => {
+      const extra = extras.find(({ block }) => block === at)?.extra;
+      return {
+        id: call.id.toWellFormed(),
+        type: "function",
+        function: { name: call.name.toWellFormed(), arguments: replayArguments(call.arguments) },
+        ...(extra === undefined ? {} : { extra_content: extra }),
+      };
+    }),
   };
+}
+
+function reasoningOf(content: readonly ContentBlock[]): string {
+  return content.flatMap((block) => (block.type === "reasoning" ? [block.text.toWellFormed()] : [])).join("");
 }
 
 /**

@@ -1,6 +1,8 @@
 import type { Chunk } from "../../../session/events.ts";
+import type { JsonObject } from "../../../session/json.ts";
 import { checkCall, checkCallLength } from "../http/call-names.ts";
 import { badResponse } from "../http/errors.ts";
+import { isExtra } from "./replay.ts";
 import type { ToolCallFragment } from "./wire.ts";
 
 /**
@@ -14,6 +16,8 @@ class ToolCallBlock {
   id = "";
   name = "";
   arguments = "";
+  /** What the provider wants back with the call. */
+  extra: JsonObject | undefined;
   #pending = "";
   #announced = false;
 
@@ -30,6 +34,7 @@ class ToolCallBlock {
     checkCallLength(id, name);
     this.id = id;
     this.name = name;
+    if (isExtra(fragment.extra_content)) this.extra = fragment.extra_content;
     const text = fragment.function?.arguments ?? "";
     this.arguments += text;
     this.#pending += text;
@@ -84,6 +89,11 @@ export class ToolCallAssembler {
     const ids = new Set<string>();
     for (const { id, name } of this.#calls) checkCall(id, name, ids);
     return this.#calls.flatMap((call) => call.flush());
+  }
+
+  /** What the provider wants back with its calls, by their block indexes. */
+  extras(): Array<{ readonly block: number; readonly extra: JsonObject }> {
+    return this.#calls.flatMap(({ index, extra }) => (extra === undefined ? [] : [{ block: index, extra }]));
   }
 
   /** The complete blocks, in the order in which they began. */

@@ -20,10 +20,22 @@ const toolCallFragmentSchema = z.object({
   index: z.number().int().nonnegative().nullish(),
   id: z.string().nullish(),
   function: z.object({ name: z.string().nullish(), arguments: z.string().nullish() }).nullish(),
+  // Gemini's signature of a call.
+  extra_content: z.unknown().optional(),
+});
+
+/** Mistral's content in parts; others than these, such as references, are no words. */
+const partSchema = z.object({
+  type: z.string().nullish(),
+  text: z.string().nullish(),
+  thinking: z
+    .union([z.string(), z.array(z.object({ text: z.string().nullish() }))])
+    .nullish()
+    .catch(null),
 });
 
 const deltaSchema = z.object({
-  content: z.string().nullish(),
+  content: z.union([z.string(), z.array(partSchema)]).nullish(),
   refusal: z.string().nullish(),
   reasoning_content: z.string().nullish(),
   reasoning: z.string().nullish(),
@@ -42,6 +54,24 @@ export const streamChunkSchema = z.object({
     .nullish(),
   usage: usageSchema.nullish().catch(null),
 });
+
+/** The words of a delta in order. A delta without any has none, or empty ones. */
+export function proseOf(delta: WireDelta): ReadonlyArray<readonly ["reasoning" | "text", string]> {
+  const reasoning = delta.reasoning_content || delta.reasoning || "";
+  const { content, refusal } = delta;
+  const parts = Array.isArray(content) ? content : [{ type: "text", text: content || refusal }];
+  return [["reasoning", reasoning], ...parts.map(proseOfPart)];
+}
+
+function proseOfPart({
+  type,
+  text,
+  thinking,
+}: z.infer<typeof partSchema>): readonly ["reasoning" | "text", string] {
+  if (type !== "thinking") return ["text", type === "text" ? (text ?? "") : ""];
+  const words = Array.isArray(thinking) ? thinking.map((part) => part.text ?? "").join("") : thinking;
+  return ["reasoning", words ?? text ?? ""];
+}
 
 export type WireUsage = z.infer<typeof usageSchema>;
 export type WireDelta = z.infer<typeof deltaSchema>;

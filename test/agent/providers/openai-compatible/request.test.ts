@@ -68,7 +68,7 @@ describe("toChatRequest", () => {
     ]);
   });
 
-  test("reasoning is not sent back, and a message that held nothing else is left out", () => {
+  test("reasoning that nobody asks for is not sent back, and a message that held nothing else is left out", () => {
     const { messages } = toChatRequest(
       request([user(text("x")), assistant({ type: "reasoning", text: "hmm" })]),
     );
@@ -132,11 +132,12 @@ describe("toChatRequest", () => {
     ]);
   });
 
-  test("further members win, but for the route, the history and the streaming", () => {
+  test("further members win, and null takes one away, but for the route, the history and the streaming", () => {
     const extraBody = {
       seed: 1,
       temperature: 1,
       stream_options: null,
+      user: null,
       "lone\ud800": "\ud800",
       model: "other",
       messages: [],
@@ -147,7 +148,7 @@ describe("toChatRequest", () => {
     );
     expect(JSON.stringify(body)).toBe(
       '{"model":"m","messages":[{"role":"user","content":"x"}],"temperature":1,"stream":true,' +
-        '"stream_options":null,"seed":1,"lone\ufffd":"\ufffd"}',
+        '"seed":1,"user":null,"lone\ufffd":"\ufffd"}',
     );
   });
 

@@ -35,6 +35,12 @@ function retyped(wire: Wire, json: string, ...items: Item[]): Reply {
   return partsReply(parts.map((part): Part => (typeof part === "string" ? part.replace('"@"', json) : part)));
 }
 
+/** The same, cut off. */
+function retypedUnended(wire: Wire, json: string, ...items: Item[]): Reply {
+  const parts = wire.encode(items);
+  return partsReply(parts.map((part): Part => (typeof part === "string" ? part.replace('"@"', json) : part)));
+}
+
 /** Answers that break the protocol, the text that is kept of each, and whether trying again makes sense. */
 const BAD: ReadonlyArray<readonly [string, (wire: Wire) => Reply, { said?: string; retryable?: boolean }?]> =
   [
@@ -162,6 +168,12 @@ const ECHOES: ReadonlyArray<readonly [string, (wire: Wire) => Reply]> = [
   ["text, and then an error", (wire) => answer(wire, text(`a ${KEY} b`), failure("invalid", KEY))],
   ["text in pieces", (wire) => unended(wire, ...[...`a ${KEY} b`].map(text))],
   ["reasoning in pieces", (wire) => unended(wire, ...[...`a ${KEY} b`].map((piece) => reasoning(piece)))],
+  ["text, in JSON escapes", (wire) => retypedUnended(wire, `"${escaped(KEY)}"`, text("@"))],
+  ["the id of a call", (wire) => retypedUnended(wire, `"${escaped(KEY)}"`, call(0, { id: "@", name: "f" }))],
+  [
+    "the name of a call",
+    (wire) => retypedUnended(wire, `"${escaped(KEY)}"`, call(0, { id: "a", name: "@" })),
+  ],
   [
     "a call",
     (wire) => unended(wire, call(0, { id: KEY, name: KEY, args: `{"${KEY}":` }), call(0, { args: "1}" })),

@@ -61,6 +61,16 @@ describe.each(EACH_WIRE)("a request over %s", (_, wire) => {
   });
 });
 
+describe.each(EACH_WIRE)("a proxy for %s", (_, wire) => {
+  test("is not asked for a server on this machine", async () => {
+    await using server = new ProviderServer(textAnswer(wire, "hi"));
+    const proxy = "http://127.0.0.1:1";
+    const names = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"];
+    const variables = Object.fromEntries(names.map((name) => [name, proxy]));
+    expect(await askAlone(wire, server.origin, variables)).toBe("finished");
+  });
+});
+
 /** Sends one request from a process of its own with these variables, and returns all that it prints. */
 async function askAlone(wire: Wire, origin: string, variables: Record<string, string>): Promise<string> {
   const script = `
