@@ -134,8 +134,8 @@ describe("what the log says", () => {
     ],
     [
       "a retry after another wait",
-      () => changed("llm/retry", '"delayMs":0', '"delayMs":7'),
-      /asked for 0 ms/,
+      () => changed("llm/retry", '"delayMs":1', '"delayMs":7'),
+      /asked for 1 ms/,
     ],
     ["a retry of what did not fail", () => [...upTo("llm/retry"), retry(2)], /the model did not fail/],
     ["a retry within an answer", () => [...upTo("assistant/chunk"), retry(2)], /the answer has begun/],

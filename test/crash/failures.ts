@@ -7,7 +7,7 @@ import { need } from "./need.ts";
 /** Further attempts of a Host that is not told otherwise. */
 export const RETRIES = 2;
 
-/** How a request fails: with a status, which may name a time to wait, or with a stream that ends before it begins. */
+/** How a request fails: with a status, which names a time to wait (0 is none), or with a stream that ends before it begins. */
 export type FailurePlan =
   | { readonly kind: "status"; readonly status: number; readonly waitMs: number }
   | { readonly kind: "empty" };
@@ -24,7 +24,7 @@ export function planFailures(random: Random, count: number, waits: number): Fail
   return Array.from({ length: count }, (_, k) => {
     // It names no time, so that half a second is waited.
     if (random.below(24) === 0) return { kind: "empty" };
-    return { kind: "status", status: random.pick(STATUSES), waitMs: k === 0 ? random.below(waits + 1) : 0 };
+    return { kind: "status", status: random.pick(STATUSES), waitMs: k === 0 ? random.between(1, waits) : 1 };
   });
 }
 
@@ -77,7 +77,7 @@ export function checkRetry(data: z.infer<typeof retrySchema>, failure: FailurePl
   need(error.status === asked?.status, `the model answered ${asked?.status}`);
   need(error.providerRetryAfterMs === asked?.waitMs, `the model asked for ${asked?.waitMs} ms`);
   need(failure === undefined || error.code === codeOf(failure), "it failed in another way");
-  if (asked !== undefined) {
+  if (asked !== undefined && asked.waitMs > 0) {
     need(asked.status !== FINAL_STATUS && asked.waitMs < TOO_LONG_MS, "that is not tried again");
     need(delayMs === asked.waitMs, `the model asked for ${asked.waitMs} ms`);
     return;

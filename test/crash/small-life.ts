@@ -17,7 +17,7 @@ const CALLS = [
 /** The item of the answer to the second input with which the Host is killed. */
 export const LAST_ITEM = 3;
 
-const FAILURE = { kind: "status", status: 503, waitMs: 0 } as const;
+const FAILURE = { kind: "status", status: 503, waitMs: 1 } as const;
 
 /** What the two inputs of a small life are answered with. */
 export const INVOCATIONS: readonly [InvocationPlan, InvocationPlan] = [
