@@ -63,7 +63,7 @@ export function planAnswer(
 }
 
 function someFailures(random: Random, fails: boolean): FailurePlan[] {
-  if (fails) return planFailures(random, random.between(1, RETRIES), 60);
+  if (fails) return planFailures(random, random.between(1, RETRIES), random.pick([1, 60]));
   return random.below(8) === 0 ? planFailures(random, random.between(1, RETRIES), 4) : [];
 }
 

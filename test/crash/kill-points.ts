@@ -31,6 +31,8 @@ export type Trigger =
   | { readonly on: "request"; readonly id: string; readonly step: number }
   /** The model lets an attempt fail; they count from 1. */
   | { readonly on: "failed"; readonly id: string; readonly step: number; readonly attempt: number }
+  /** The model is asked again, after that attempt. */
+  | { readonly on: "retried"; readonly id: string; readonly step: number; readonly attempt: number }
   | { readonly on: "item"; readonly id: string; readonly step: number; readonly item: number }
   /** A read shows a call that has no result yet. */
   | { readonly on: "call" }
@@ -132,7 +134,7 @@ function planFor(
     case "request received":
       return { ...plan, trigger: atRequest(random, invocations) };
     case "retry waits":
-      return { ...plan, trigger: atFailure(random, invocations.slice(0, 1)), afterMs: random.below(60) };
+      return { ...plan, ...inRetry(random, atFailure(random, invocations.slice(0, 1))) };
     case "delta sent":
       return { ...plan, trigger: atItem(random, invocations) };
     case "within the arguments of a call":
@@ -239,6 +241,13 @@ function atSomething(random: Random, invocations: readonly InvocationPlan[]): Tr
 function atRequest(random: Random, invocations: readonly InvocationPlan[]): Trigger {
   const { id, answers } = random.pick(invocations);
   return { on: "request", id, step: random.below(answers.length) };
+}
+
+/** Within the wait after a failure, or as soon as the next attempt shows that the failure must be in the log. */
+function inRetry(random: Random, trigger: Trigger): Pick<KillPlan, "trigger" | "afterMs"> {
+  if (trigger.on === "failed" && random.below(2) === 0)
+    return { trigger: { ...trigger, on: "retried" }, afterMs: 0 };
+  return { trigger, afterMs: random.below(60) };
 }
 
 function atFailure(random: Random, invocations: readonly InvocationPlan[]): Trigger {

@@ -81,7 +81,7 @@ export function planRun(kind: StoreKind, seed: number, run: number, faults: bool
   );
   // What is read often leaves little that nobody has seen.
   const tear = kind !== "sqlite" && random.below(2) === 0;
-  const isSlow = faults && draft.mayBeSlow && random.below(6) === 0;
+  const isSlow = faults && draft.mayBeSlow && random.below(draft.needsFailure ? 2 : 6) === 0;
   const slow = { on: random.pick(["write", "sync"] as const), ms: random.between(2, 8) };
   return {
     run,

@@ -53,6 +53,7 @@ class Run {
         this.#note(() => life.markSeen());
         const attempt = journal.asked(id, answer, body);
         if (answer === 0 && attempt === 1) this.#cancelIfPlanned(id, url);
+        if (attempt > 1) killer?.happened({ on: "retried", id, step: answer, attempt: attempt - 1 });
         return { attempt, held: killer?.happened({ on: "request", id, step: answer }) };
       },
       fails: (id, answer, attempt) => {
