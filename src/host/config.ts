@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { z } from "zod";
+import type { z } from "zod";
 import { isLoopback } from "../agent/loopback.ts";
 import type { CallSettings } from "../agent/provider.ts";
 import {
@@ -13,7 +13,7 @@ import { withConfigFile } from "./config-file.ts";
 import type { ListenAddress } from "./listen-address.ts";
 import { assertWithout, type Environment, findSecrets, readApiKey, readToken } from "./secrets.ts";
 import { readSettingFile } from "./setting-file.ts";
-import { agentSettings, listenSettings, SOCKET_SCHEME } from "./settings.ts";
+import { agentSettings, listenSettings, type Setting, SOCKET_SCHEME, type Values } from "./settings.ts";
 import { hiddenText, shownPath, shownValue } from "./shown-value.ts";
 import { withOneStore } from "./store-options.ts";
 import { isGiven, type RawOption, type RawOptions, UsageError, withOneOf } from "./usage.ts";
@@ -64,7 +64,7 @@ export interface HostConfig extends RuntimeConfig {
 export function parseConfig(raw: RawOptions, env: Environment): HostConfig {
   const given = withOneAddress(withOneStore(withConfigFile(raw)));
   const runtime = runtimeConfig(given, env);
-  const settings = parse(hostSchema, given);
+  const settings = parse(listenSettings, given);
   const token = readToken(option(given, "tokenFile"), env);
   const listen = listenAddress(settings);
   if (listen.kind === "tcp" && !isLoopback(listen.host) && token === undefined) {
@@ -81,28 +81,35 @@ export function parseRuntimeConfig(raw: RawOptions, env: Environment): RuntimeCo
   return runtimeConfig(withOneStore(withConfigFile(raw)), env);
 }
 
-const agentSchema = z.object(agentSettings);
-const hostSchema = z.object(listenSettings);
-type AgentSettings = z.infer<typeof agentSchema>;
+type AgentSettings = Values<typeof agentSettings>;
 
-function parse<S extends z.ZodObject>(schema: S, raw: RawOptions): z.infer<S> {
-  // An empty flag is a mistake, unlike an empty variable.
-  const given = Object.entries(raw).filter(([, option]) => isGiven(option));
-  const values = Object.fromEntries(given.map(([name, { value }]) => [name, value]));
-  const result = schema.safeParse(values);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  const [name = "", ...inside] = issue?.path ?? [];
-  const value = inside.reduce<unknown>(
-    (whole, key) => (typeof whole === "object" && whole !== null ? Reflect.get(whole, key) : whole),
-    values[String(name)],
+function parse<S extends Readonly<Record<string, Setting<unknown, unknown>>>>(
+  settings: S,
+  raw: RawOptions,
+): Values<S> {
+  const values: Record<string, unknown> = {};
+  for (const [name, { schema, fallback }] of Object.entries(settings)) {
+    // An empty flag is a mistake, unlike an empty variable.
+    const given = option(raw, name);
+    const result = given === undefined ? undefined : schema().safeParse(given.value);
+    if (given !== undefined && result?.success === false)
+      throw unusable(raw, name, given.value, result.error);
+    values[name] = result?.success === true ? result.data : fallback;
+  }
+  // Each value came from the schema or the fallback of its own setting.
+  return values as Values<S>;
+}
+
+function unusable(raw: RawOptions, name: string, whole: unknown, { issues }: z.ZodError): UsageError {
+  const [issue] = issues;
+  const value = (issue?.path ?? []).reduce<unknown>(
+    (at, key) => (typeof at === "object" && at !== null ? Reflect.get(at, key) : at),
+    whole,
   );
   // What should name the variable with a key is often the key.
   const isKey = name === "apiKeyEnv" && typeof value === "string" && value !== "";
   const shown = isKey ? hiddenText(value) : shownValue(value);
-  throw new UsageError(
-    `${sourceOf(raw, String(name))} cannot be ${shown}: ${issue?.message ?? "it is not valid"}`,
-  );
+  return new UsageError(`${sourceOf(raw, name)} cannot be ${shown}: ${issue?.message ?? "it is not valid"}`);
 }
 
 /** An option, if it is given. */
@@ -120,7 +127,7 @@ function sourceOf(raw: RawOptions, name: string): string {
 
 function runtimeConfig(raw: RawOptions, env: Environment): RuntimeConfig {
   const secrets = findSecrets(raw, env);
-  const settings = parse(agentSchema, raw);
+  const settings = parse(agentSettings, raw);
   const { sessionDb, sessionDir, jsonlEncoding, provider, retries, maxSteps, systemPromptFile } = settings;
   const { reasoningEffort, temperature, maxTokens, stop, extraBody, forkFrom } = settings;
   const model = modelFor(provider, settings.model, raw);
@@ -222,9 +229,9 @@ function withOneAddress(raw: RawOptions): RawOptions {
   );
 }
 
-function listenAddress({ host, port, listen }: z.infer<typeof hostSchema>): ListenAddress {
+function listenAddress({ host, port, listen }: Values<typeof listenSettings>): ListenAddress {
   if (listen !== undefined) return { kind: "unix", path: resolve(listen.slice(SOCKET_SCHEME.length)) };
-  return { kind: "tcp", host: host ?? "127.0.0.1", port: port ?? 8765 };
+  return { kind: "tcp", host, port };
 }
 
 function existingFolder(path: string, raw: RawOptions): string {
