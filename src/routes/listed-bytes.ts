@@ -4,7 +4,7 @@ import { type ByteSource, TextBytes } from "../session/text-bytes.ts";
 /** Bytes that are sent at once. */
 export const PIECE = 64 * 1024;
 /** Bytes of one list that are kept, about. */
-const MOST_KEPT = 16 * 1024 * 1024;
+const MOST_KEPT = 24 * 1024 * 1024;
 /** Room for a character of any length; bytes with less are full. */
 const CHARACTER = 4;
 
