@@ -1,10 +1,10 @@
-import { Command, CommanderError, Option } from "@commander-js/extra-typings";
-import { UsageError } from "../host/usage.ts";
+import { Argument, Command, CommanderError, Option } from "@commander-js/extra-typings";
 import { versionInfo } from "../host/version.ts";
 import { listenFlags, SETTINGS_HELP, withAgentFlags } from "./agent-flags.ts";
 import { EXIT } from "./exit-codes.ts";
 import { flag, rawOptions } from "./options.ts";
 import { addSessions, STORES } from "./sessions/program.ts";
+import { assertCommand, usageErrorOf } from "./usage-errors.ts";
 
 /** Runs the command that `args` name and returns the exit code. Each command's module is loaded when it is called. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -14,9 +14,8 @@ export async function run(args: readonly string[]): Promise<number> {
     .version(versionInfo().version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
     .exitOverride()
-    // An unknown flag is told without its value, which may be a key.
-    .configureOutput({ outputError: (text, write) => write(text.replace(/'(--[^'=\s]+)=[\s\S]*'/, "'$1'")) })
-    .showHelpAfterError("Run `holdfast --help` to see what there is.");
+    // Mistakes are told as all others are.
+    .configureOutput({ outputError: () => {} });
   const finish = (exitCode: number) => {
     code = exitCode;
   };
@@ -25,25 +24,18 @@ export async function run(args: readonly string[]): Promise<number> {
   addChat(program, finish);
   addSessions(program, finish);
   addDoctor(program, finish);
-  assertNotBelow(program, args[0]);
+  addConfig(program, finish);
+  addCompletions(program, finish);
+  assertCommand(program, args);
   try {
     await program.parseAsync(args, { from: "user" });
     return code;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // Commander has printed its message; asking for help or the version is no mistake.
+    if (error.message.startsWith("error: ")) throw usageErrorOf(program, args, error);
+    // The help or the version was printed: the help, on stderr, also where a command is missing, which is a mistake.
     return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   }
-}
-
-/** @throws UsageError for a command that stands below another one */
-function assertNotBelow(program: Command, word: string | undefined): void {
-  const has = ({ commands }: Pick<Command, "commands">) =>
-    commands.some((command) => command.name() === word);
-  if (word === undefined || has(program)) return;
-  const above = program.commands.find(has);
-  if (above === undefined) return;
-  throw new UsageError(`There is no command "${word}"`, `Write \`holdfast ${above.name()} ${word}\`.`);
 }
 
 function addServe(program: Command, finish: (code: number) => void): void {
@@ -133,4 +125,49 @@ function addDoctor(program: Command, finish: (code: number) => void): void {
     const { doctor } = await import("./doctor/doctor.ts");
     finish(await doctor(rawOptions(command, options), store, { json: json === true, write }));
   });
+}
+
+function addConfig(program: Command, finish: (code: number) => void): void {
+  const base = program
+    .command("config")
+    .description("print the settings that serve would run with, and where each came from")
+    .addOption(new Option("--json", "print one JSON object"));
+  const command = withAgentFlags(base);
+  for (const option of listenFlags()) command.addOption(option);
+  command.addHelpText(
+    "after",
+    `
+${SETTINGS_HELP}
+Secrets are not printed: of an API key and of the token it is said whether they are set, and where.
+
+Examples:
+  holdfast config
+  holdfast config --config ./holdfast.json --json`,
+  );
+  command.action(async (options) => {
+    const { config } = await import("./config.ts");
+    const { json, ...raw } = rawOptions(command, options);
+    finish(await config(raw, json?.value === true));
+  });
+}
+
+function addCompletions(program: Command, finish: (code: number) => void): void {
+  program
+    .command("completions")
+    .description("print a script that completes commands, flags and values in a shell")
+    .addArgument(new Argument("<shell>", "shell to complete in").choices(["bash", "zsh", "fish"] as const))
+    .addHelpText(
+      "after",
+      `
+Ids of sessions are completed too, where a flag before them or a variable names the store.
+
+Examples:
+  source <(holdfast completions bash)
+  source <(holdfast completions zsh)
+  holdfast completions fish > ~/.config/fish/completions/holdfast.fish`,
+    )
+    .action(async (shell) => {
+      const { completions } = await import("./completions/completions.ts");
+      finish(await completions(shell, program));
+    });
 }

@@ -1,6 +1,5 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import type { z } from "zod";
 import { isLoopback } from "../agent/loopback.ts";
 import type { CallSettings } from "../agent/provider.ts";
 import {
@@ -13,10 +12,11 @@ import { withConfigFile } from "./config-file.ts";
 import type { ListenAddress } from "./listen-address.ts";
 import { assertWithout, type Environment, findSecrets, readApiKey, readToken } from "./secrets.ts";
 import { readSettingFile } from "./setting-file.ts";
-import { agentSettings, listenSettings, type Setting, SOCKET_SCHEME, type Values } from "./settings.ts";
-import { hiddenText, shownPath, shownValue } from "./shown-value.ts";
+import { option, parseSettings, sourceOf } from "./setting-values.ts";
+import { agentSettings, listenSettings, SOCKET_SCHEME, type Values } from "./settings.ts";
+import { shownPath, shownValue } from "./shown-value.ts";
 import { withOneStore } from "./store-options.ts";
-import { isGiven, type RawOption, type RawOptions, UsageError, withOneOf } from "./usage.ts";
+import { type RawOptions, UsageError, withOneOf } from "./usage.ts";
 
 export { isLoopback } from "../agent/loopback.ts";
 
@@ -62,9 +62,23 @@ export interface HostConfig extends RuntimeConfig {
  * @throws UsageError naming the flag, the variable or the member of the file
  */
 export function parseConfig(raw: RawOptions, env: Environment): HostConfig {
+  return resolveConfig(raw, env).config;
+}
+
+/** A configuration, and what it was made of. */
+export interface ResolvedConfig {
+  readonly config: HostConfig;
+  /** What was given and counts, each with its source. */
+  readonly given: RawOptions;
+  /** Every setting, with its fallback where it was not given. */
+  readonly settings: AgentSettings & ListenSettings;
+}
+
+/** As {@link parseConfig}, with the sources of what it says. @throws UsageError */
+export function resolveConfig(raw: RawOptions, env: Environment): ResolvedConfig {
   const given = withOneAddress(withOneStore(withConfigFile(raw)));
-  const runtime = runtimeConfig(given, env);
-  const settings = parse(listenSettings, given);
+  const { settings: agent, config: runtime } = runtimeConfig(given, env);
+  const settings = parseSettings(listenSettings, given);
   const token = readToken(option(given, "tokenFile"), env);
   const listen = listenAddress(settings);
   if (listen.kind === "tcp" && !isLoopback(listen.host) && token === undefined) {
@@ -73,61 +87,25 @@ export function parseConfig(raw: RawOptions, env: Environment): HostConfig {
       "Set HOLDFAST_TOKEN or --token-file, or listen on 127.0.0.1.",
     );
   }
-  return { ...runtime, listen, maxQueue: settings.maxQueue, ...(token === undefined ? {} : { token }) };
+  const { maxQueue } = settings;
+  const config = { ...runtime, listen, maxQueue, ...(token === undefined ? {} : { token }) };
+  return { config, given, settings: { ...agent, ...settings } };
 }
 
 /** The configuration of an agent without a listener. @throws UsageError */
 export function parseRuntimeConfig(raw: RawOptions, env: Environment): RuntimeConfig {
-  return runtimeConfig(withOneStore(withConfigFile(raw)), env);
+  return runtimeConfig(withOneStore(withConfigFile(raw)), env).config;
 }
 
 type AgentSettings = Values<typeof agentSettings>;
+type ListenSettings = Values<typeof listenSettings>;
 
-function parse<S extends Readonly<Record<string, Setting<unknown, unknown>>>>(
-  settings: S,
+function runtimeConfig(
   raw: RawOptions,
-): Values<S> {
-  const values: Record<string, unknown> = {};
-  for (const [name, { schema, fallback }] of Object.entries(settings)) {
-    // An empty flag is a mistake, unlike an empty variable.
-    const given = option(raw, name);
-    const result = given === undefined ? undefined : schema().safeParse(given.value);
-    if (given !== undefined && result?.success === false)
-      throw unusable(raw, name, given.value, result.error);
-    values[name] = result?.success === true ? result.data : fallback;
-  }
-  // Each value came from the schema or the fallback of its own setting.
-  return values as Values<S>;
-}
-
-function unusable(raw: RawOptions, name: string, whole: unknown, { issues }: z.ZodError): UsageError {
-  const [issue] = issues;
-  const value = (issue?.path ?? []).reduce<unknown>(
-    (at, key) => (typeof at === "object" && at !== null ? Reflect.get(at, key) : at),
-    whole,
-  );
-  // What should name the variable with a key is often the key.
-  const isKey = name === "apiKeyEnv" && typeof value === "string" && value !== "";
-  const shown = isKey ? hiddenText(value) : shownValue(value);
-  return new UsageError(`${sourceOf(raw, name)} cannot be ${shown}: ${issue?.message ?? "it is not valid"}`);
-}
-
-/** An option, if it is given. */
-function option(raw: RawOptions, name: string): RawOption | undefined {
-  const found = raw[name];
-  return isGiven(found) ? found : undefined;
-}
-
-/** Where an option came from; its flag where it was not given. */
-function sourceOf(raw: RawOptions, name: string): string {
-  return (
-    option(raw, name)?.source ?? `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
-  );
-}
-
-function runtimeConfig(raw: RawOptions, env: Environment): RuntimeConfig {
+  env: Environment,
+): { readonly settings: AgentSettings; readonly config: RuntimeConfig } {
   const secrets = findSecrets(raw, env);
-  const settings = parse(agentSettings, raw);
+  const settings = parseSettings(agentSettings, raw);
   const { sessionDb, sessionDir, jsonlEncoding, provider, retries, maxSteps, systemPromptFile } = settings;
   const { reasoningEffort, temperature, maxTokens, stop, extraBody, forkFrom } = settings;
   const model = modelFor(provider, settings.model, raw);
@@ -137,7 +115,7 @@ function runtimeConfig(raw: RawOptions, env: Environment): RuntimeConfig {
   const systemPrompt =
     systemPromptFile === undefined ? undefined : readSettingFile(promptSource, systemPromptFile).text;
   assertWithout(secrets, systemPrompt, `The file that ${promptSource} names`);
-  return {
+  const config = {
     provider,
     model,
     call: {
@@ -161,6 +139,7 @@ function runtimeConfig(raw: RawOptions, env: Environment): RuntimeConfig {
     ...(connection === undefined ? {} : { connection }),
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
   };
+  return { settings, config };
 }
 
 function forkOf(
@@ -229,7 +208,7 @@ function withOneAddress(raw: RawOptions): RawOptions {
   );
 }
 
-function listenAddress({ host, port, listen }: Values<typeof listenSettings>): ListenAddress {
+function listenAddress({ host, port, listen }: ListenSettings): ListenAddress {
   if (listen !== undefined) return { kind: "unix", path: resolve(listen.slice(SOCKET_SCHEME.length)) };
   return { kind: "tcp", host, port };
 }

@@ -12,7 +12,7 @@ export interface Secret {
 
 /** Shorter ones, such as the key `ollama` of a server that wants any, may stand in other texts by chance. */
 const LEAST_LENGTH = 16;
-const TOKEN_VARIABLE = "HOLDFAST_TOKEN";
+export const TOKEN_VARIABLE = "HOLDFAST_TOKEN";
 
 /**
  * The secrets that the environment holds for the Host. Options may hold none of them: what they say is recorded in the

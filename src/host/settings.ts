@@ -7,6 +7,8 @@ export interface Setting<T, F extends T | undefined> {
   readonly schema: () => z.ZodType<T>;
   /** The value where none is given. */
   readonly fallback: F;
+  /** How much of what is kept one of what is given is: 1000 for seconds, which are kept in milliseconds. */
+  readonly scale?: number;
 }
 
 /** The values of settings, those without a fallback as far as they are given. */
@@ -20,6 +22,11 @@ function setting<T>(schema: () => z.ZodType<T>, fallback?: T): Setting<T, T | un
   return { schema, fallback };
 }
 
+/** Given in seconds, kept in milliseconds. */
+function duration(least: number, fallback: number): Setting<number, number> {
+  return { schema: () => seconds(least), fallback, scale: 1000 };
+}
+
 const NOT_A_NUMBER = { error: "it must be a number" };
 /** Not `z.coerce.number()` alone, for which an empty text is 0. Adding 0 turns -0, which no log takes, into 0. */
 const number = () =>
@@ -30,7 +37,6 @@ const within = (least: number, most: number) => {
   const error = `it must be from ${least} to ${most}`;
   return number().pipe(z.number().min(least, { error }).max(most, { error }));
 };
-/** Given in seconds, kept in milliseconds. */
 const seconds = (least: number) => within(least, 86_400).transform((value) => Math.round(value * 1000));
 const wholeNumber = (least: number, most: number) =>
   within(least, most).refine(Number.isInteger, { error: "it must be a whole number" });
@@ -83,17 +89,17 @@ export const agentSettings = {
   maxTokens: setting(() => wholeNumber(1, 10_000_000)),
   stop: setting(stops),
   extraBody: setting(extraBody),
-  connectTimeout: setting(() => seconds(0.001), 120_000),
-  idleTimeout: setting(() => seconds(0.001), 300_000),
-  requestTimeout: setting(() => seconds(0.001), 600_000),
+  connectTimeout: duration(0.001, 120_000),
+  idleTimeout: duration(0.001, 300_000),
+  requestTimeout: duration(0.001, 600_000),
   retries: setting(() => wholeNumber(0, 10), 2),
   maxSteps: setting(() => wholeNumber(1, 1_000), 32),
-  toolTimeout: setting(() => seconds(0.001), 120_000),
+  toolTimeout: duration(0.001, 120_000),
   workspace: setting(path, "."),
   systemPromptFile: setting(path),
   /** Milliseconds. */
   chunkWindow: setting(() => within(0, 60_000), 100),
-  drainTimeout: setting(() => seconds(0), 10_000),
+  drainTimeout: duration(0, 10_000),
 };
 
 /** What can be set of a Host beside its agent: where and for whom it listens. */

@@ -57,6 +57,11 @@ export function isFlag({ source }: RawOption): boolean {
   return source.startsWith("--");
 }
 
+/** Where an option came from. */
+export function kindOfSource(option: RawOption): "flag" | "variable" | "file" {
+  return isFlag(option) ? "flag" : isVariable(option) ? "variable" : "file";
+}
+
 function isVariable({ source }: RawOption): boolean {
   return source.startsWith("HOLDFAST_");
 }

@@ -44,6 +44,11 @@ export type CopyResult =
   | { readonly id: string; readonly state: "empty"; readonly torn: boolean }
   | { readonly id: string; readonly state: "failed"; readonly error: HoldfastError };
 
+/** Where a session is copied from: a store, or what reads like one. */
+export interface CopySource {
+  stream(id: string, options?: Cancellable): Promise<Omit<SessionStream, "revision">>;
+}
+
 /**
  * Copies one session with every event as it is stored, in bounded memory, and reads the copy back. The source is read
  * through before anything is written, so that no damaged session is copied in part. Where the target has the beginning
@@ -52,7 +57,7 @@ export type CopyResult =
  * Typed errors are in the result. @throws the reason of `signal`, between two batches
  */
 export async function copySession(
-  source: SessionPersistence,
+  source: CopySource,
   target: SessionPersistence,
   id: string,
   options: CopyOptions = {},
@@ -66,7 +71,7 @@ export async function copySession(
 }
 
 async function copy(
-  source: SessionPersistence,
+  source: CopySource,
   target: SessionPersistence,
   id: string,
   { signal, onProgress }: CopyOptions,
@@ -112,7 +117,10 @@ export async function streamIfAny(
 }
 
 /** Reads a log to its end. @throws CorruptError */
-export async function measure(stream: SessionStream, prefixLength = 0): Promise<Measure> {
+export async function measure(
+  stream: Pick<SessionStream, "pages" | "torn">,
+  prefixLength = 0,
+): Promise<Measure> {
   const digest = new LogDigest();
   let prefix = prefixLength === 0 ? digest.hex() : undefined;
   for await (const page of stream.pages) {
@@ -179,7 +187,11 @@ export function endOf(batch: readonly SessionRecord[]): number {
   return last === undefined ? 0 : last.seq + last.count;
 }
 
-async function verify(written: SessionStream, original: SessionStream, digest: string): Promise<void> {
+async function verify(
+  written: SessionStream,
+  original: Omit<SessionStream, "revision">,
+  digest: string,
+): Promise<void> {
   const found = await measure(written);
   if (found.digest === digest && sameHeader(original, written)) return;
   throw new CorruptError("The copy reads back as another session", {
@@ -194,7 +206,7 @@ async function verify(written: SessionStream, original: SessionStream, digest: s
  * Whether two stored headers say the same, unknown members included. A log file names its kind of record, and a depth
  * of 0; a row need not.
  */
-function sameHeader(a: SessionStream, b: SessionStream): boolean {
+function sameHeader(a: Pick<SessionStream, "headerText">, b: Pick<SessionStream, "headerText">): boolean {
   return Bun.deepEquals(comparable(a.headerText), comparable(b.headerText), true);
 }
 

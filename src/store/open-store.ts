@@ -3,6 +3,7 @@ import { resolveStorePath } from "./paths.ts";
 import type { SessionPersistence } from "./persistence.ts";
 import { storeFiles } from "./sqlite/files.ts";
 import type { StoreName } from "./store-name.ts";
+import { trashOf } from "./trash.ts";
 
 /** How a store is opened for writing. What only one kind of store knows is ignored by the others. */
 export interface OpenStoreOptions extends CoordinatorOptions {
@@ -48,7 +49,7 @@ export async function openStoreReadOnly(
  * Everything that belongs to a store, whether it exists now or not: files, and a folder where all that is below it does.
  * A process that writes the store must open none of it in another way.
  */
-export function storePaths({ kind, path }: StoreName): readonly string[] {
-  if (kind === "sqlite") return storeFiles(path);
-  return [resolveStorePath(path)];
+export function storePaths(name: StoreName): readonly string[] {
+  const files = name.kind === "sqlite" ? storeFiles(name.path) : [resolveStorePath(name.path)];
+  return [...files, trashOf(name)];
 }

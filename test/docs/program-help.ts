@@ -14,7 +14,7 @@ export function optionsOf(command: string): HelpOption[] {
   // An option is one line; what does not fit goes on below, further in.
   const lines = section.replaceAll(/\n\s{4,}/g, " ").split("\n");
   return lines.flatMap((line) => {
-    const [, flag, description = ""] = /^\s+(--\S+(?: <[^>]+>)?)\s+(.*)$/.exec(line) ?? [];
+    const [, flag, description = ""] = /^\s+(?!-h)((?:-\w, )?--\S+(?: <[^>]+>)?)\s+(.*)$/.exec(line) ?? [];
     if (flag === undefined) return [];
     const variable = /\benv: (\w+)/.exec(description)?.[1];
     const fallback = /\bdefault: "?([^",)]+)/.exec(description)?.[1];

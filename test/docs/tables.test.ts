@@ -42,10 +42,18 @@ describe.skipIf(process.platform === "win32")("flags", () => {
     "serve",
     "sessions list",
     "sessions show",
+    "sessions tail",
+    "sessions stats",
     "sessions copy",
     "sessions verify",
     "sessions repair",
     "sessions salvage",
+    "sessions export",
+    "sessions import",
+    "sessions fork",
+    "sessions rename",
+    "sessions delete",
+    "sessions prune",
     "doctor",
   ]) {
     test(`of ${command}`, () => {
@@ -72,6 +80,11 @@ describe.skipIf(process.platform === "win32")("flags", () => {
       );
     });
   }
+});
+
+test.skipIf(process.platform === "win32")("flags of config are those of serve and its own", () => {
+  const own = flagTable("config").rows.map(optionIn);
+  expect(optionsOf("config")).toEqual([...own, ...flagTable("serve").rows.map(optionIn)]);
 });
 
 test("the bounds of numbers in the flag table are the real ones", () => {

@@ -75,21 +75,60 @@ test.each([["--version"], ["-V"]])("%s prints the version alone", async (flag) =
 
 describe("a mistake is told on stderr with exit code 2:", () => {
   test.each([
-    ["an unknown command, with the one that was meant", ["srve"], /unknown command 'srve'.*serve/s],
+    [
+      "an unknown command, with the one that was meant",
+      ["srve"],
+      /^holdfast: There is no command "srve"\n {2}hint: Did you mean `holdfast serve`\?\n$/,
+    ],
     [
       "an unknown flag, with the one that was meant",
       ["serve", "--prot", "1"],
-      /unknown option '--prot'.*--port/s,
+      /^holdfast: There is no flag --prot\n {2}hint: Did you mean --port\?\n$/,
     ],
     [
       "a command without the one above it",
       ["verify", "--session-db", "a.db"],
-      /no command "verify"\n {2}hint: Write `holdfast sessions verify`\./,
+      /no command "verify"\n {2}hint: Did you mean `holdfast sessions verify`\?/,
     ],
-    ["an unknown flag of the program", ["--verbose"], /unknown option '--verbose'/],
-    ["a flag without its value", ["serve", "--port"], /--port <number>.*argument missing/],
-    ["a word too many", ["serve", "now"], /too many arguments/],
-    ["a text too many", ["invoke", "hello", "world"], /too many arguments/],
+    [
+      "an unknown flag of the program",
+      ["--verbose"],
+      /There is no flag --verbose\n {2}hint: `holdfast --help`/,
+    ],
+    [
+      "a flag without its value",
+      ["serve", "--port"],
+      /^holdfast: Option '--port <number>' argument missing\n {2}hint: `holdfast serve --help`/,
+    ],
+    ["a word too many", ["serve", "now"], /^holdfast: Too many arguments/],
+    ["a text too many", ["invoke", "hello", "world"], /^holdfast: Too many arguments/],
+    [
+      "an unknown command of a group, with the one that was meant",
+      ["sessions", "lst"],
+      /no command "sessions lst"\n {2}hint: Did you mean `holdfast sessions list`\?/,
+    ],
+    [
+      "the beginning of several commands, with each of them",
+      ["sessions", "s"],
+      /Did you mean `holdfast sessions show`, .*`holdfast sessions salvage`.*\?/,
+    ],
+    [
+      "a command that nothing is like, with all that there are",
+      ["sessions", "xyzzy"],
+      /hint: There are list, show, copy, /,
+    ],
+    ["help of an unknown command", ["help", "srve"], /Did you mean `holdfast serve`\?/],
+    ["help of an unknown command of a group", ["sessions", "lst", "--help"], /`holdfast sessions list`/],
+    [
+      "an unknown flag of a command in a group, with the one that was meant",
+      ["sessions", "list", "--session_db", "a.db"],
+      /no flag --session_db\n {2}hint: Did you mean --session-db\?/,
+    ],
+    [
+      "an unknown flag, without its value",
+      ["serve", "--api-kye=sk-1234"],
+      /^holdfast: There is no flag --api-kye\n/,
+    ],
     [
       "no text",
       ["invoke"],

@@ -1,5 +1,8 @@
 import { type Command, Option } from "@commander-js/extra-typings";
 import { flag, rawOptions } from "../options.ts";
+import { addDelete, addFork, addPrune, addRename } from "./program-change.ts";
+import { addExport, addImport } from "./program-exchange.ts";
+import { addStats, addTail } from "./program-stats.ts";
 
 /** Ends the help of commands that take a store by its name. */
 export const STORES = `
@@ -17,6 +20,15 @@ export function addSessions(program: Command, finish: (code: number) => void): v
   addVerify(sessions, finish);
   addRepair(sessions, finish);
   addSalvage(sessions, finish);
+  addBackup(sessions, finish);
+  addFork(sessions, finish, STORES);
+  addRename(sessions, finish, STORES);
+  addDelete(sessions, finish, STORES);
+  addPrune(sessions, finish, STORES);
+  addTail(sessions, finish, STORES);
+  addStats(sessions, finish, STORES);
+  addExport(sessions, finish, STORES);
+  addImport(sessions, finish, STORES);
 }
 
 function addList(sessions: Command, finish: (code: number) => void): void {
@@ -150,3 +162,24 @@ const storeFlags = {
   db: () => flag("--session-db <path>", "SQLite file that keeps the sessions"),
   dir: () => flag("--session-dir <root>", "folder of session logs"),
 };
+
+function addBackup(sessions: Command, finish: (code: number) => void): void {
+  const command = sessions
+    .command("backup")
+    .description(
+      "write a backup of a whole store, also while a Host writes it, and compare it with the store",
+    )
+    .argument("[store]", "store to read, in place of a flag")
+    .addOption(storeFlags.db())
+    .addOption(storeFlags.dir())
+    .requiredOption("--to <path>", "file, or folder for session logs, to make; nothing may lie there")
+    .addOption(new Option("--json", "print one JSON object"))
+    .addHelpText(
+      "after",
+      `${STORES}\n\nExamples:\n  holdfast sessions backup ./data/agent.db --to ./backup.db\n  holdfast sessions backup --session-dir ./sessions --to ./sessions-backup`,
+    );
+  command.action(async (store, { json, to, ...options }) => {
+    const { backup } = await import("./backup.ts");
+    finish(await backup(rawOptions(command, options), store, { to, json: json === true }));
+  });
+}

@@ -97,4 +97,4 @@ export class SessionProjections {
   }
 }
 
-export type { TranscriptEntry } from "./transcript.ts";
+export { LiveTranscript, type TranscriptEntry } from "./transcript.ts";

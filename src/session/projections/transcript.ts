@@ -52,14 +52,69 @@ interface EntryRef {
   readonly toolName?: string;
 }
 
+/** Finds the entries of a log, event by event. Keeps what the open Turn called its tools, and nothing else. */
+class EntryFinder {
+  #toolNames = new Map<string, string>();
+  #turn = 0;
+
+  clone(): EntryFinder {
+    const copy = new EntryFinder();
+    copy.#toolNames = new Map(this.#toolNames);
+    copy.#turn = this.#turn;
+    return copy;
+  }
+
+  /** Where the entry of this event is, if it has one. */
+  fold(event: SessionEvent): EntryRef | undefined {
+    if (!isStrict(event)) return undefined;
+    switch (event.type) {
+      case "turn/start":
+        this.#turn = event.data.turn;
+        this.#toolNames.clear();
+        return undefined;
+      case "tool/call":
+        this.#toolNames.set(event.data.callId, event.data.name);
+        return undefined;
+      case "user/message":
+        return event.surfaceOp === "append" ? { seq: event.seq, turn: this.#turn } : undefined;
+      case "assistant/message":
+        if (event.surfaceOp !== "append") return undefined;
+        for (const block of event.data.message.content) {
+          if (block.type === "tool-call") this.#toolNames.set(block.id, block.name);
+        }
+        return { seq: event.seq, turn: event.data.turn };
+      case "tool/result": {
+        if (event.surfaceOp !== "append") return undefined;
+        const toolName = this.#toolNames.get(event.data.message.source.callId) ?? "";
+        return { seq: event.seq, turn: event.data.turn, toolName };
+      }
+      case "turn/end":
+        if (event.data.reason.kind === "completed") return undefined;
+        return { seq: event.seq, turn: event.data.turn };
+      default:
+        return undefined;
+    }
+  }
+}
+
+/** The entries of a log that is read forwards, each as its event comes. Memory does not follow the log. */
+export class LiveTranscript {
+  readonly #finder = new EntryFinder();
+
+  /** The entry of the event that comes next, if it has one. */
+  fold(event: SessionEvent): TranscriptEntry | undefined {
+    const ref = this.#finder.fold(event);
+    return ref === undefined ? undefined : toEntry(event, ref);
+  }
+}
+
 /**
  * The conversation for people: it walks the events that were appended, so that compaction hides nothing. Keeps where
  * the entries are, and reads them from the log when asked.
  */
 export class Transcript {
   #refs: EntryRef[] = [];
-  #toolNames = new Map<string, string>();
-  #turn = 0;
+  #finder = new EntryFinder();
 
   get length(): number {
     return this.#refs.length;
@@ -68,43 +123,13 @@ export class Transcript {
   clone(): Transcript {
     const copy = new Transcript();
     copy.#refs = [...this.#refs];
-    copy.#toolNames = new Map(this.#toolNames);
-    copy.#turn = this.#turn;
+    copy.#finder = this.#finder.clone();
     return copy;
   }
 
   fold(event: SessionEvent): void {
-    if (!isStrict(event)) return;
-    switch (event.type) {
-      case "turn/start":
-        this.#turn = event.data.turn;
-        this.#toolNames.clear();
-        break;
-      case "tool/call":
-        this.#toolNames.set(event.data.callId, event.data.name);
-        break;
-      case "user/message":
-        if (event.surfaceOp === "append") this.#refs.push({ seq: event.seq, turn: this.#turn });
-        break;
-      case "assistant/message":
-        if (event.surfaceOp !== "append") break;
-        for (const block of event.data.message.content) {
-          if (block.type === "tool-call") this.#toolNames.set(block.id, block.name);
-        }
-        this.#refs.push({ seq: event.seq, turn: event.data.turn });
-        break;
-      case "tool/result": {
-        if (event.surfaceOp !== "append") break;
-        const toolName = this.#toolNames.get(event.data.message.source.callId) ?? "";
-        this.#refs.push({ seq: event.seq, turn: event.data.turn, toolName });
-        break;
-      }
-      case "turn/end":
-        if (event.data.reason.kind !== "completed")
-          this.#refs.push({ seq: event.seq, turn: event.data.turn });
-        break;
-      default:
-    }
+    const ref = this.#finder.fold(event);
+    if (ref !== undefined) this.#refs.push(ref);
   }
 
   /** The entries from seq `from` to the end of `log`, which must be the log that was folded or an earlier view of it. */

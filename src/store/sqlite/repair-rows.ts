@@ -70,7 +70,8 @@ function tryCheckpoint(database: Database): void {
   }
 }
 
-function setAside(database: Database, path: string, repair: RowRepair, system: FileSystem): void {
+/** Writes the rows that a repair sets aside into its quarantine file, durably. Changes no row. */
+export function setAside(database: Database, path: string, repair: RowRepair, system: FileSystem): void {
   const { id, reason, quarantine, changes } = repair;
   const draft = draftOf(quarantine);
   const { row, seq } = reason.place;

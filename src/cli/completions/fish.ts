@@ -1,0 +1,93 @@
+import type { CommandModel, Kind } from "./model.ts";
+
+const PROGRAM = "complete -c holdfast";
+
+/** A script for fish. */
+export function fishScript(models: readonly CommandModel[]): string {
+  const paths = models.map(({ path }) => path).filter((path) => path !== "");
+  const valued = models.flatMap(({ path, flags }) =>
+    flags.filter(({ value }) => value !== undefined).map(({ flag }) => `${path} ${flag}`),
+  );
+  return `# Completion of holdfast for fish.
+set -g __holdfast_commands ${paths.map(quoted).join(" ")}
+set -g __holdfast_valued ${valued.map(quoted).join(" ")}
+function __holdfast_place
+    set -l path ''
+    set -l count 0
+    set -l words (commandline -opc)
+    set -l takes ''
+    for word in $words[2..-1]
+        if test -n "$takes"
+            set takes ''
+            continue
+        end
+        switch $word
+            case '-*'
+                contains -- "$path $word" $__holdfast_valued; and set takes yes
+            case '*'
+                if contains -- "$path/$word" $__holdfast_commands
+                    set path "$path/$word"
+                else
+                    set count (math $count + 1)
+                end
+        end
+    end
+    printf '%s\\n' $path $count
+end
+function __holdfast_at
+    set -l place (__holdfast_place)
+    test "$place[1]" = "$argv[1]"; and begin
+        test (count $argv) -eq 1; or test "$place[2]" = "$argv[2]"
+    end
+end
+function __holdfast_sessions
+    set -l words (commandline -opc)
+    set -l store
+    for i in (seq 2 (math (count $words) - 1))
+        switch $words[$i]
+            case --session-db --session-dir
+                set store $words[$i] $words[(math $i + 1)]
+            case --from
+                set store $words[(math $i + 1)]
+        end
+    end
+    holdfast sessions list $store --json </dev/null 2>/dev/null | head -n 500 | string replace -rf '^{"id":"([A-Za-z0-9._-]*)".*' '$1'
+end
+${PROGRAM} -f
+${models.flatMap(linesOf).join("\n")}
+`;
+}
+
+function linesOf({ path, commands, flags, arguments: places }: CommandModel): string[] {
+  const at = (...place: readonly string[]) =>
+    `${PROGRAM} -n ${quoted(["__holdfast_at", ...place.map(quoted)].join(" "))}`;
+  return [
+    ...commands.map(({ name, summary }) => `${at(path, "0")} -a ${quoted(name)} -d ${quoted(summary)}`),
+    ...flags.map(({ flag, summary, value }) => {
+      const takes = value === undefined ? "" : ` -r ${offer(value) || "-f"}`;
+      return `${at(path)} -l ${flag.slice(2)}${takes} -d ${quoted(summary)}`;
+    }),
+    ...places.flatMap(({ value, isVariadic }, k) => {
+      const text = offer(value);
+      return text === "" ? [] : [`${isVariadic ? at(path) : at(path, String(k))} ${text}`];
+    }),
+  ];
+}
+
+/** What offers the values of a kind. */
+function offer(kind: Kind): string {
+  switch (kind.kind) {
+    case "words":
+      return `-f -a ${quoted(kind.words.join(" "))}`;
+    case "path":
+      return "-F";
+    case "session":
+      return "-f -a '(__holdfast_sessions)'";
+    case "any":
+      return "";
+  }
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+}

@@ -1,0 +1,71 @@
+import { Agents } from "../../agent/agents.ts";
+import { ToolRegistry } from "../../agent/tools/registry.ts";
+import { chosenStore } from "../../host/store-options.ts";
+import { type RawOptions, UsageError } from "../../host/usage.ts";
+import { isEvent } from "../../session/events.ts";
+import { openStore, openStoreReadOnly } from "../../store/open-store.ts";
+import type { SessionPersistence } from "../../store/persistence.ts";
+import { EXIT } from "../exit-codes.ts";
+import { jsonText } from "../json-text.ts";
+import { printingOn } from "../output.ts";
+import { printableLine } from "../printable.ts";
+
+export interface ForkFlags {
+  /** Seq of a `turn/end`, as it was given. */
+  readonly at?: string;
+  /** Number of a Turn, as it was given. */
+  readonly turn?: string;
+  /** Id of the new session; one is made when absent. */
+  readonly newId?: string;
+  readonly json: boolean;
+}
+
+/** `holdfast sessions fork`: a new session that begins with a copy of another one, up to the end of a Turn. */
+export function fork(
+  raw: RawOptions,
+  argument: string | undefined,
+  id: string,
+  flags: ForkFlags,
+): Promise<number> {
+  const name = chosenStore(raw, argument);
+  const at = parseNumber("--at", flags.at);
+  const turn = parseNumber("--turn", flags.turn);
+  if (flags.newId === "") throw new UsageError("The id of the new session is empty");
+  const newSessionId = flags.newId ?? crypto.randomUUID();
+  return printingOn(async (output) => {
+    // Nothing is made where there is no store.
+    await (await openStoreReadOnly(name, { clock: Date.now })).close();
+    await using store = await openStore(name, { clock: Date.now, chunkWindowMs: 0, thread: "process" });
+    const boundary = turn === undefined ? at : await endOfTurn(store, id, turn);
+    const settings = { tools: new ToolRegistry(), maxSteps: 1, newId: () => crypto.randomUUID() };
+    const agents = new Agents(store, settings, Date.now);
+    const place = boundary === undefined ? {} : { boundary };
+    await using agent = await agents.fork({ sessionId: id, newSessionId, ...place });
+    const { header, log } = agent.session;
+    const end = (header.seedLength ?? 0) - 1;
+    const report = { id: header.id, parent: id, at: end, events: log.length };
+    const text = `forked ${id} as ${header.id}: ${log.length} events, up to the end of a Turn at seq ${end}`;
+    await output.write(`${flags.json ? jsonText(report) : printableLine(text)}\n`);
+    return EXIT.ok;
+  });
+}
+
+/** Seq of the event that ends a Turn. @throws UsageError where that Turn never ended, or is not there */
+async function endOfTurn(store: SessionPersistence, id: string, turn: number): Promise<number> {
+  const { log, closers } = await store.inspect(id);
+  const stored = log.length - closers.length;
+  for (const { type, seq } of log.records(0, stored)) {
+    if (type !== "turn/end") continue;
+    const event = log.at(seq);
+    if (isEvent(event, "turn/end") && event.data.turn === turn) return seq;
+  }
+  throw new UsageError(
+    `The session ${JSON.stringify(id)} has no closed Turn ${turn}`,
+    "`holdfast sessions show` tells the Turns that there are.",
+  );
+}
+
+function parseNumber(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined || /^\d{1,15}$/.test(text)) return text === undefined ? undefined : Number(text);
+  throw new UsageError(`${flag} cannot be ${JSON.stringify(text)}`, "It must be a whole number.");
+}

@@ -1,0 +1,49 @@
+import { chosenStore } from "../../host/store-options.ts";
+import { type RawOptions, UsageError } from "../../host/usage.ts";
+import { TORN_END } from "../../store/finding.ts";
+import { openStore, openStoreReadOnly } from "../../store/open-store.ts";
+import { EXIT } from "../exit-codes.ts";
+import { jsonText } from "../json-text.ts";
+import { printingOn } from "../output.ts";
+import { printableLine } from "../printable.ts";
+
+/** Longest title, in UTF-16 units. */
+const MAX_TITLE = 500;
+
+/** `holdfast sessions rename`: appends a title. What a model is told does not change. */
+export function rename(
+  raw: RawOptions,
+  argument: string | undefined,
+  id: string,
+  title: string,
+  { json }: { readonly json: boolean },
+): Promise<number> {
+  const name = chosenStore(raw, argument);
+  const text = checkTitle(title);
+  return printingOn(async (output) => {
+    // Nothing is made where there is no store.
+    await (await openStoreReadOnly(name, { clock: Date.now })).close();
+    await using store = await openStore(name, { clock: Date.now, chunkWindowMs: 0, thread: "process" });
+    await using preparation = await store.prepare(id);
+    // As other programs write it; those that know which messages a title was made of name their seqs.
+    const data = { title: text, messageSeqs: [], source: { kind: "user" } };
+    const { seq } = await preparation.session.log.append({ type: "session/title", data });
+    const { torn, closers: closing } = preparation;
+    const closers = closing.length;
+    const closed = closers === 0 ? "" : `, after ${closers} that close its last Turn`;
+    const line = `renamed ${id}: ${text} (event ${seq}${closed})`;
+    await output.write(`${json ? jsonText({ id, title: text, seq, closers, torn }) : printableLine(line)}\n`);
+    if (torn) process.stderr.write(`holdfast: the ${TORN_END}; that piece was set aside\n`);
+    return EXIT.ok;
+  });
+}
+
+function checkTitle(title: string): string {
+  const text = title.trim();
+  const hint = `It is one line with 1 to ${MAX_TITLE} characters.`;
+  if (text === "") throw new UsageError("The title is empty", hint);
+  if (text.length > MAX_TITLE) throw new UsageError(`The title has ${text.length} characters`, hint);
+  if (/\p{Cc}|[\u2028\u2029]/u.test(text))
+    throw new UsageError("The title holds a line end or another control character", hint);
+  return text;
+}

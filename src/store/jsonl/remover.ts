@@ -1,0 +1,81 @@
+import { rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { NotFoundError, StorageFailedError, toStorageError } from "../errors.ts";
+import { type FileSystem, SYSTEM } from "../file-system.ts";
+import type { SessionRemover, Trashed, TrashFolder } from "../trash.ts";
+import { describeDuplicate, findLogs } from "./directory.ts";
+import { INDEX_SUFFIX } from "./layout.ts";
+import { removeEmptyFolders } from "./materialise.ts";
+
+/** What makes up one session: its folder, or a log without one. */
+interface Place {
+  readonly path: string;
+  readonly isFolder: boolean;
+  readonly logs: readonly string[];
+}
+
+/** Removes sessions of a root by moving and unlinking alone: nothing of a log is read. The caller holds the lock. */
+export class JsonlRemover implements SessionRemover {
+  readonly #root: string;
+  readonly #trash: TrashFolder;
+  readonly #system: FileSystem;
+
+  constructor(root: string, trash: TrashFolder, system: FileSystem = SYSTEM) {
+    this.#root = root;
+    this.#trash = trash;
+    this.#system = system;
+  }
+
+  get folder(): string {
+    return this.#trash.path;
+  }
+
+  async trash(id: string): Promise<Trashed> {
+    const { path, isFolder } = this.#placeOf(id);
+    // An index is only good for the file that it lies beside, and is made again there.
+    if (!isFolder) rmSync(path + INDEX_SUFFIX, { force: true });
+    const to = this.#trash.take(path, this.#root);
+    this.#dropEmpty(path);
+    return { path: to, form: "log" };
+  }
+
+  async purge(id: string): Promise<void> {
+    const { path, isFolder, logs } = this.#placeOf(id);
+    try {
+      // Without its log a folder is no session, whatever else is left in it by a kill.
+      for (const log of logs) this.#system.remove(log);
+      this.#system.syncFolder(dirname(logs[0] ?? path));
+      rmSync(isFolder ? path : path + INDEX_SUFFIX, { recursive: true, force: true });
+    } catch (error) {
+      throw toStorageError(error, "The session could not be deleted", { path, sessionId: id });
+    }
+    this.#dropEmpty(path);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+
+  #placeOf(id: string): Place {
+    const found = findLogs(this.#root, id);
+    const [first] = found;
+    if (first === undefined) throw new NotFoundError(id, this.#root);
+    const places = new Map(found.map((log) => [log.key[2] === "" ? log.path : dirname(log.path), log]));
+    if (places.size > 1) {
+      throw new StorageFailedError(describeDuplicate(found.map(({ path }) => path)), {
+        place: { sessionId: id },
+        hint: "Move all but one of them out of the root, and delete it then.",
+      });
+    }
+    const isFolder = first.key[2] !== "";
+    const path = isFolder ? dirname(first.path) : first.path;
+    return { path, isFolder, logs: found.map((log) => log.path) };
+  }
+
+  /** A project's folder goes with its last session, as far as this user may remove it. */
+  #dropEmpty(path: string): void {
+    try {
+      removeEmptyFolders(path, this.#system);
+    } catch {
+      // It is empty, and is listed nowhere.
+    }
+  }
+}

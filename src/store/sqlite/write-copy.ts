@@ -1,0 +1,23 @@
+import { rmSync } from "node:fs";
+import type { FileSystem } from "../file-system.ts";
+import { QuietAccess } from "./quiet-access.ts";
+import { syncFile } from "./repair-files.ts";
+import vacuumInto from "./sql/vacuum-into.sql" with { type: "text" };
+
+/**
+ * Writes what a database holds into a new file, durable and for its user alone: one state of it, with all that was
+ * committed before the call. Takes no lock and keeps no writer waiting, also where one writes meanwhile.
+ * @throws StoreNotFoundError, UnsupportedFormatError, CorruptError, also where the end of the log cannot be read
+ */
+export function writeCopy(path: string, copy: string, system: FileSystem): void {
+  using access = new QuietAccess(path);
+  const hidden = access.hiddenEnd();
+  if (hidden !== undefined) throw hidden;
+  access.read((database) => {
+    // This may be its second try.
+    rmSync(copy, { force: true });
+    system.close(system.create(copy));
+    database.query(vacuumInto).run(copy);
+  });
+  syncFile(copy, system);
+}

@@ -1,0 +1,154 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { appendFileSync, existsSync } from "node:fs";
+import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.ts";
+import { cleanEnvironment, executablePath, runCommand } from "../fixtures/executable.ts";
+import { FEW_STORES, fewSessions, linesOf, listed, plantTurns, sessions } from "../fixtures/few-sessions.ts";
+import { folderState } from "../fixtures/folder-state.ts";
+import { withStore } from "../fixtures/stored-sessions.ts";
+import { TempFolder } from "../fixtures/temp-folder.ts";
+import { TerminalProcess } from "../fixtures/terminal-process.ts";
+
+// Real processes, perhaps on a busy machine.
+setDefaultTimeout(60_000);
+
+/** Runs the command that a line of output ends with. */
+function runPrinted(folder: TempFolder, { stdout }: { readonly stdout: string }) {
+  const [, command = ""] = /^to bring back what was deleted: holdfast (.*)$/m.exec(stdout) ?? [];
+  return runCommand(["sh", "-c", `'${executablePath()}' ${command}`], { cwd: folder.path });
+}
+
+describe.each(FEW_STORES)("sessions delete from %s", (...kind) => {
+  const [, store] = kind;
+
+  test("moves sessions to the trash, and the command that it prints brings them back as they were", async () => {
+    await using folder = await fewSessions(kind, async (open) => {
+      for (const id of ["a", "it's ~/é", "c"]) await plantTurns(open, id);
+    });
+    const before = await sessions(folder, "show", "it's ~/é", store, "--events");
+    const gone = await sessions(folder, "delete", store, "a", "it's ~/é", "x", "a", "--yes");
+    expect(gone).toMatchObject({ code: 3, stderr: "" });
+    expect(gone.stdout).toStartWith(
+      "missing x\ndelete a: created 2023-11-14T22:13:20Z, folder /srv/x\ndelete it's ~/é: created ",
+    );
+    expect(gone.stdout).toContain("\n2 deleted\n");
+    expect(await listed(folder, store)).toEqual(["c ok 3"]);
+    expect(await runPrinted(folder, gone)).toMatchObject({ code: 0 });
+    expect(await listed(folder, store)).toEqual(["a ok 3", "c ok 3", "it's ~/é ok 3"]);
+    expect(await sessions(folder, "show", "it's ~/é", store, "--events")).toEqual(before);
+  });
+});
+
+// What is written in frames and what is not is moved in the same way.
+describe.each(FEW_STORES.slice(0, 2))("sessions delete from %s", (...kind) => {
+  const [, store, encoding] = kind;
+
+  test("with --purge leaves nothing of them anywhere", async () => {
+    await using folder = await fewSessions(kind, async (open) => {
+      await plantTurns(open, "a");
+      await plantTurns(open, "b");
+    });
+    const gone = await sessions(folder, "delete", store, "a", "--yes", "--purge", "--json");
+    expect(gone).toMatchObject({ code: 0, stderr: "" });
+    expect(linesOf(gone)).toEqual([
+      { kind: "session", id: "a", createdAt: 1_700_000_000_000, cwd: "/srv/x" },
+      { kind: "deleted", id: "a" },
+      { kind: "summary", sessions: 1, deleted: 1, failed: 0 },
+    ]);
+    expect(await listed(folder, store)).toEqual(["b ok 3"]);
+    expect((await folderState(folder.path)).join("\n")).not.toContain("trash");
+  });
+
+  test("changes nothing where nobody can be asked, in a held store, and in one that is not there", async () => {
+    await using folder = await fewSessions(kind, (open) => plantTurns(open, "a"));
+    const before = await folderState(folder.path);
+    const asking = await sessions(folder, "delete", store, "a");
+    expect(asking).toMatchObject({ code: 2, stdout: expect.stringContaining("1 session to delete") });
+    expect(asking.stderr).toContain("--yes");
+    expect(await folderState(folder.path)).toEqual(before);
+    await withStore(
+      folder.at(store),
+      async () => {
+        expect(await sessions(folder, "delete", store, "a", "--yes")).toMatchObject({ code: 6, stdout: "" });
+      },
+      encoding,
+    );
+    expect(await listed(folder, store)).toEqual(["a ok 3"]);
+    const other = store === "logs" ? "jsonl:none" : "sqlite:none";
+    expect(await sessions(folder, "delete", other, "a", "--yes")).toMatchObject({ code: 3, stdout: "" });
+    expect(existsSync(folder.at("none"))).toBe(false);
+  });
+
+  test("killed at any moment loses no session, and leaves none half", async () => {
+    const ids = Array.from({ length: 12 }, (_, k) => `s${k}`);
+    await using folder = await fewSessions(kind, async (open) => {
+      for (const id of ids) await plantTurns(open, id, { turns: 50 });
+    });
+    const args = ["sessions", "delete", store, ...ids, "--yes", "--json"];
+    await using child = Bun.spawn([executablePath(), ...args], {
+      cwd: folder.path,
+      env: cleanEnvironment(),
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    let output = "";
+    for await (const piece of child.stdout) {
+      output += new TextDecoder().decode(piece);
+      if (output.includes('"deleted"')) child.kill("SIGKILL");
+    }
+    await child.exited;
+    const trashes = [...new Bun.Glob(`${store}.trash/*`).scanSync({ cwd: folder.path, onlyFiles: false })];
+    expect(trashes).toHaveLength(1);
+    const all = await Promise.all([store, ...trashes].map((name) => listed(folder, name)));
+    expect([...new Set(all.flat())].sort()).toEqual(ids.map((id) => `${id} ok 150`).sort());
+    // What was told is gone from the store, and the same command does the rest.
+    const told = [...output.matchAll(/"kind":"deleted","id":"(\w+)"/g)].map(([, id]) => `${id} ok 150`);
+    expect(all[0]?.filter((line) => told.includes(line))).toEqual([]);
+    expect((await sessions(folder, ...args.slice(1))).code).toBe(3);
+    expect(await listed(folder, store)).toEqual([]);
+  });
+});
+
+test("sessions delete keeps the rows of a session that cannot be read, for a salvage", async () => {
+  await using folder = await TempFolder.create();
+  await makeStore(folder.at("a.db"));
+  damage(folder.at("a.db"), (database) =>
+    rewriteBody(database, SEQ.run, "milk", "wine", { fixChecksum: false }),
+  );
+  const gone = await sessions(folder, "delete", "a.db", "default", "--yes");
+  expect(gone.code).toBe(0);
+  expect(gone.stdout).toMatch(/moved to .*\.quarantine-1\n/);
+  expect(await listed(folder, "a.db")).toEqual([]);
+  const { code, stdout } = await runPrinted(folder, gone);
+  expect(code).toBe(0);
+  expect(stdout).toStartWith("salvaged default as default-salvaged: ");
+});
+
+test("sessions delete moves a log as it is, whatever is in it, and with all that lies beside it", async () => {
+  await using folder = await fewSessions(FEW_STORES[2], (open) => plantTurns(open, "a"));
+  const log = folder.at("logs/--srv-x--/a/session.jsonl");
+  appendFileSync(log, "no event\n");
+  appendFileSync(`${log}.backup-1`, "kept");
+  const before = await folderState(folder.at("logs/--srv-x--"));
+  const gone = linesOf(await sessions(folder, "delete", "logs", "a", "--yes", "--json"));
+  const { path } = gone.find(({ kind }) => kind === "deleted") ?? {};
+  expect(existsSync(folder.at("logs/--srv-x--"))).toBe(false);
+  expect(await folderState(`${path}/..`)).toEqual(before);
+});
+
+test.skipIf(process.platform === "win32")(
+  "sessions delete asks on a terminal, and takes no for an answer",
+  async () => {
+    await using folder = await fewSessions(FEW_STORES[0], (open) => plantTurns(open, "a"));
+    const answers = [
+      ["n\r", 1, 1],
+      ["\u0003", 130, 1],
+      ["y\r", 0, 0],
+    ] as const;
+    for (const [keys, code, left] of answers) {
+      await using terminal = new TerminalProcess(["sessions", "delete", "a.db", "a"], { cwd: folder.path });
+      await terminal.sees(/Delete 1 session\? \[y\/N\] /);
+      terminal.type(keys);
+      expect(await terminal.exited).toEqual({ code });
+      expect(await listed(folder, "a.db")).toHaveLength(left);
+    }
+  },
+);

@@ -1,0 +1,191 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readdir, stat } from "node:fs/promises";
+import { z } from "zod";
+import type { EventDraft } from "../../src/session/events.ts";
+import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.ts";
+import {
+  assistantMessage,
+  callBlock,
+  stepEnd,
+  stepStart,
+  textBlock,
+  textDelta,
+  toolCall,
+  toolResult,
+  turnEnd,
+  turnStart,
+  userMessage,
+} from "../fixtures/event-drafts.ts";
+import { executablePath, type Finished, runCommand, runHoldfast } from "../fixtures/executable.ts";
+import { plant, recordsOfDrafts, withStore } from "../fixtures/stored-sessions.ts";
+import { TempFolder } from "../fixtures/temp-folder.ts";
+
+// Real processes, perhaps on a busy machine.
+setDefaultTimeout(30_000);
+
+const AT = { turn: 1, step: 1 };
+/** Put together, so that no scanner takes this file for a leak. */
+const SECRET = `sk-${"a1b2C3".repeat(6)}`;
+const HOSTILE = "```\n<script>alert(1)</script> ![x](http://evil.example/x.png)\n~~~\n````\n\u001b[31m\u202e";
+
+function turn(said: string, answer: string): EventDraft[] {
+  return [
+    turnStart(1),
+    { type: "session/title", data: { title: `About ${said}` } },
+    userMessage(said, "u-1"),
+    stepStart(AT),
+    // Cut in the middle of what it says.
+    ...[answer.slice(0, 9), answer.slice(9, 12), answer.slice(12)].map((piece) => textDelta(AT, piece)),
+    assistantMessage(AT, [textBlock(answer), callBlock("c-1", "look", `{"at":"${said.slice(0, 3)}"}`)], {
+      usage: { inputTokens: 12, outputTokens: 3 },
+    }),
+    toolCall(AT, "c-1", "look", `{"at":"${said.slice(0, 3)}"}`),
+    toolResult(AT, "c-1", `Found: ${answer}`),
+    stepEnd(AT),
+    turnEnd(1, { kind: "aborted", reason: { kind: "user" } }),
+  ];
+}
+
+/** A folder with the same sessions in a database `a.db` and below `logs`. */
+async function folderWith(drafts: readonly EventDraft[], more: object = {}): Promise<TempFolder> {
+  const folder = await TempFolder.create();
+  for (const name of [`sqlite:${folder.at("a.db")}`, `jsonl:${folder.at("logs")}`]) {
+    await withStore(name, (store) => plant(store, "s", recordsOfDrafts(drafts), more));
+  }
+  return folder;
+}
+
+function run(folder: TempFolder, ...args: readonly string[]): Promise<Finished> {
+  return runHoldfast(["sessions", "export", ...args], { cwd: folder.path });
+}
+
+const jsonSchema = z.object({
+  sessions: z.array(
+    z.looseObject({
+      header: z.looseObject({ id: z.string() }),
+      events: z.array(z.looseObject({ seq: z.number(), type: z.string() })),
+      count: z.number(),
+    }),
+  ),
+});
+
+describe("sessions export", () => {
+  test("as JSON Lines writes the header, and every event as it is stored", async () => {
+    await using folder = await folderWith(turn("What?", "That is the answer."));
+    for (const store of ["a.db", "logs"]) {
+      const { code, stdout, stderr } = await run(folder, store, "s", "--format", "jsonl");
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      const [header = "", ...events] = stdout.split("\n");
+      expect(JSON.parse(header)).toEqual({
+        type: "session",
+        ...{ version: 0, id: "s", createdAt: 1_700_000_000_000, cwd: "/srv/x", delegationDepth: 0 },
+      });
+      const shown = await runHoldfast(["sessions", "show", "s", store, "--events"], { cwd: folder.path });
+      expect(events.join("\n")).toBe(shown.stdout);
+    }
+  });
+
+  test("for people is the same of every kind of store, and what a log says stays text", async () => {
+    await using folder = await folderWith(turn(HOSTILE, "Fine."), { cwd: "/srv/`x`<b>" });
+    const [markdown, html] = await Promise.all(
+      ["md", "html"].map(async (format) => {
+        const [a, b] = await Promise.all(
+          ["a.db", "logs"].map((store) => run(folder, store, "s", "--format", format)),
+        );
+        expect(a).toMatchObject({ code: 0, stderr: "" });
+        expect(b).toEqual(a ?? { code: 0, stdout: "", stderr: "" });
+        return a?.stdout ?? "";
+      }),
+    );
+    expect(markdown).toStartWith("# Session `s`\n\n- created 2023-11-14T22:13:20Z\n- in `` /srv/`x`<b> ``\n");
+    // Five, since there are four in the text.
+    const said = HOSTILE.replace("\u001b", "\\u001b").replace("\u202e", "\\u202e");
+    expect(markdown).toContain(`\n\`\`\`\`\`text\n${said}\n\`\`\`\`\`\n`);
+    expect(markdown).toContain("\n## Turn 1, step 1, tool `look`\n");
+    expect(markdown).toContain("\n- tokens: 12 in, 3 out\n");
+    expect(html).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
+    expect(html).toContain("/srv/`x`&lt;b&gt;");
+    expect(html).not.toMatch(/<script|<img|<b>|\son\w+=|(?:src|href)=|\u202e/i);
+    expect(html).not.toContain("\u001b");
+    const [, hash] =
+      /content="default-src 'none'; style-src 'sha256-([^']+)'; base-uri 'none'; form-action 'none'"/.exec(
+        html ?? "",
+      ) ?? [];
+    const [, style = ""] = /<style>([^<]*)<\/style>/.exec(html ?? "") ?? [];
+    expect(new Bun.CryptoHasher("sha256").update(style).digest("base64")).toBe(hash ?? "");
+  });
+
+  test("masks secrets in every format, titles and streamed pieces too, and says how many", async () => {
+    const drafts = turn(`Use ${SECRET} for ACME-1.`, `Now ${SECRET} is known to ACME-22.`);
+    await using folder = await folderWith(drafts, { cwd: `/srv/${SECRET}` });
+    const args = ["a.db", "s", "--redact", "--redact-pattern", "ACME-\\d+"];
+    for (const [format, places] of [
+      // The folder; the title, what was said, the answer and the result, with two each; in programs' formats the pieces.
+      ["md", 9],
+      ["html", 9],
+      ["json", 11],
+      ["jsonl", 11],
+    ] as const) {
+      const { code, stdout, stderr } = await run(folder, ...args, "--format", format);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: `holdfast: ${places} places were masked\n` });
+      expect(stdout).not.toMatch(/a1b2|ACME-/);
+      if (format !== "json") continue;
+      const [session] = jsonSchema.parse(JSON.parse(stdout)).sessions;
+      expect(session).toMatchObject({
+        count: drafts.length,
+        masked: places,
+        header: { cwd: "/srv/[redacted]" },
+      });
+      expect(session?.events.map(({ seq, type }) => [seq, type])).toEqual(
+        drafts.map(({ type }, seq) => [seq, type]),
+      );
+    }
+  });
+
+  test("makes a file that only its user can read, whole or not at all, and replaces none unasked", async () => {
+    await using folder = await folderWith(turn("What?", "That."));
+    const command = ["sh", "-c", 'umask 000; exec "$0" "$@"', executablePath(), "sessions", "export"];
+    const args = ["a.db", "--all", "-o", "s.html", "--json"];
+    const made = await runCommand([...command, ...args], { cwd: folder.path });
+    expect(made).toMatchObject({ code: 0, stderr: "" });
+    const { size, mode } = await stat(folder.at("s.html"));
+    expect(mode & 0o777).toBe(0o600);
+    expect(JSON.parse(made.stdout)).toMatchObject({
+      file: folder.at("s.html"),
+      format: "html",
+      bytes: size,
+      sessions: [{ id: "s", events: 12, torn: false }],
+    });
+    expect(await run(folder, ...args)).toMatchObject({ code: 4, stdout: "" });
+    await Bun.write(folder.at("s.html"), "old");
+    expect(await run(folder, ...args, "--force")).toMatchObject({ code: 0, stdout: made.stdout });
+    expect((await stat(folder.at("s.html"))).size).toBe(size);
+
+    await makeStore(folder.at("b.db"));
+    damage(folder.at("b.db"), (database) =>
+      rewriteBody(database, SEQ.message, "milk", "wine", { fixChecksum: false }),
+    );
+    expect((await run(folder, "b.db", "default", "-o", "b.md")).code).toBe(5);
+    expect((await run(folder, "b.db", "other", "-o", "b.md")).code).toBe(3);
+    const names = (await readdir(folder.path)).filter((name) => !/^(?:[ab]\.db|logs)/.test(name));
+    expect(names).toEqual(["s.html"]);
+    // To a pipe goes what precedes the damage.
+    const shown = await run(folder, "b.db", "default");
+    expect(shown.code).toBe(5);
+    expect(shown.stdout).toContain("What do I need?");
+  });
+
+  test.each([
+    ["no session", ["a.db"], "No session is named"],
+    ["some and all", ["a.db", "s", "--all"], "exclude each other"],
+    ["a report among the sessions", ["a.db", "s", "--json"], "--json needs -o"],
+    ["a file of the store", ["a.db", "s", "--force", "-o", "a.db"], "a file of the store itself"],
+    ["what is no pattern", ["a.db", "s", "--redact-pattern", "("], "is no regular expression"],
+    ["another format", ["a.db", "s", "--format", "pdf"], "Allowed choices are md, json, jsonl, html"],
+  ])("refuses %s with exit code 2", async (_, args, message) => {
+    await using folder = await TempFolder.create();
+    const { code, stdout, stderr } = await run(folder, ...args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(message);
+  });
+});

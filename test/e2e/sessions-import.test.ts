@@ -1,0 +1,128 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { z } from "zod";
+import { measure } from "../../src/store/copy.ts";
+import { turnEnd, turnStart, userMessage } from "../fixtures/event-drafts.ts";
+import { type Finished, runHoldfast } from "../fixtures/executable.ts";
+import { folderState } from "../fixtures/folder-state.ts";
+import { plant, recordsOfDrafts, recordsOfTexts, withStore } from "../fixtures/stored-sessions.ts";
+import { TempFolder } from "../fixtures/temp-folder.ts";
+import { BATCHES } from "../store/jsonl/damage-kinds.ts";
+import { buildLog } from "../store/jsonl/log-bytes.ts";
+
+// Real processes, perhaps on a busy machine.
+setDefaultTimeout(30_000);
+
+function sessions(folder: TempFolder, ...args: readonly string[]): Promise<Finished> {
+  return runHoldfast(["sessions", ...args], { cwd: folder.path });
+}
+
+const reportSchema = z.looseObject({ state: z.string(), id: z.string().optional() });
+
+function reports({ stdout }: Finished): z.infer<typeof reportSchema>[] {
+  return stdout
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => reportSchema.parse(JSON.parse(line)));
+}
+
+/** The digests of both sessions in a store. */
+function digests(store: string): Promise<string[]> {
+  return withStore(store, (opened) =>
+    Promise.all(["one", "two"].map(async (id) => (await measure(await opened.stream(id))).digest)),
+  );
+}
+
+/** Two sessions in a database `a.db`: one with a Turn, one as another program wrote it, of an unknown type too. */
+async function withTwo(): Promise<TempFolder> {
+  const folder = await TempFolder.create();
+  await withStore(`sqlite:${folder.at("a.db")}`, async (store) => {
+    await plant(store, "one", recordsOfDrafts([turnStart(1), userMessage("Grüße 🥛"), turnEnd(1)]));
+    const texts = [
+      '{ "type": "turn/start", "seq": 0, "time": 1, "data": {"turn": 1, "more": "\\u0041"} }',
+      '{"type":"other/thing","seq":1,"time":2,"data":[]}',
+    ];
+    await plant(store, "two", recordsOfTexts(texts), { unknown: true });
+  });
+  return folder;
+}
+
+describe("sessions import", () => {
+  test("of what export wrote gives equal digests, and does nothing when it is done again", async () => {
+    await using folder = await withTwo();
+    await sessions(folder, "export", "a.db", "--all", "--format", "jsonl", "-o", "all.jsonl");
+    await sessions(folder, "export", "a.db", "one", "-o", "one.jsonl");
+    const expected = await digests(folder.at("a.db"));
+    const first = await sessions(folder, "import", "all.jsonl", "one.jsonl", "--to", "jsonl:logs");
+    expect(first).toMatchObject({ code: 0, stderr: "" });
+    expect(first.stdout).toMatch(
+      /^imported one: 3 events, sha256 \w+\nimported two: 2 events, sha256 \w+\nalready there one: 3 events, sha256 \w+\n3 read, 2 imported, 1 already there, 0 failed\n$/,
+    );
+    expect(await digests(folder.at("logs"))).toEqual(expected);
+    const before = await folderState(folder.at("logs"));
+    // A root of logs, into a third store and into the one that has all of it.
+    expect((await sessions(folder, "import", "logs", "--to", "c.db")).code).toBe(0);
+    expect(await digests(folder.at("c.db"))).toEqual(expected);
+    const again = reports(await sessions(folder, "import", "all.jsonl", "logs", "--to", "c.db", "--json"));
+    expect(again.map(({ state }) => state)).toEqual(["there", "there", "there", "there"]);
+    expect(await folderState(folder.at("logs"))).toEqual(before);
+  });
+
+  test("says of damage where it is, imports the others, and salvages it only when asked", async () => {
+    await using folder = await withTwo();
+    const { bytes, offsets } = buildLog("s", "zstd", BATCHES);
+    const cut = Buffer.concat([bytes.subarray(0, offsets[1]), bytes.subarray(offsets[2])]);
+    await Bun.write(folder.at("broken.jsonl.zstd"), cut);
+    await sessions(folder, "export", "a.db", "--all", "--format", "jsonl", "-o", "all.jsonl");
+    const lines = (await Bun.file(folder.at("all.jsonl")).text()).split("\n");
+    await Bun.write(folder.at("all.jsonl"), lines.with(2, "{oops").join("\n"));
+
+    const refused = await sessions(folder, "import", "broken.jsonl.zstd", "--to", "b.db");
+    expect(refused).toMatchObject({ code: 5, stderr: "" });
+    expect(refused.stdout).toMatch(/^failed s: .*broken\.jsonl\.zstd, session s, byte \d+/);
+    expect(existsSync(folder.at("b.db"))).toBe(false);
+
+    const args = ["import", "broken.jsonl.zstd", "all.jsonl", "gone", "--to", "b.db", "--json"];
+    const partial = await sessions(folder, ...args);
+    expect(partial.code).toBe(5);
+    expect(reports(partial)).toMatchObject([
+      { id: "s", state: "failed", code: "corrupt" },
+      { id: "one", state: "failed", reason: expect.stringMatching(/all\.jsonl, .*byte \d+, row 3\b/) },
+      { id: "two", state: "imported", events: 2 },
+      { file: "gone", state: "failed", code: "not-found" },
+    ]);
+    const salvaged = reports(await sessions(folder, ...args, "--salvage"));
+    expect(salvaged).toMatchObject([
+      { id: "s", state: "salvaged", newId: "s-salvaged", missing: 2 },
+      { id: "one", state: "salvaged", newId: "one-salvaged" },
+      { id: "two", state: "there" },
+      { file: "gone", state: "failed" },
+    ]);
+    const again = reports(await sessions(folder, ...args, "--salvage"));
+    expect(again.map(({ state }) => state)).toEqual(["there", "there", "there", "failed"]);
+  });
+
+  test("takes no part of an export that was cut short, nor another session of the same id", async () => {
+    await using folder = await withTwo();
+    await sessions(folder, "export", "a.db", "one", "-o", "one.jsonl");
+    const whole = await Bun.file(folder.at("one.jsonl")).text();
+    await Bun.write(folder.at("cut.jsonl"), whole.slice(0, -9));
+    expect(await sessions(folder, "import", "cut.jsonl", "--to", "b.db")).toMatchObject({ code: 5 });
+    expect(existsSync(folder.at("b.db"))).toBe(false);
+    await Bun.write(folder.at("other.jsonl"), whole.replace("Grüße", "Hello"));
+    const other = await sessions(folder, "import", "other.jsonl", "--to", "a.db");
+    expect(other.code).toBe(4);
+    expect(other.stdout).toStartWith('failed one: The session "one" of the target has other events');
+  });
+
+  test("names what it reads where a file is something else, and refuses the store itself", async () => {
+    await using folder = await withTwo();
+    await Bun.write(folder.at("note.txt"), "Buy milk.\n");
+    const unknown = await sessions(folder, "import", "note.txt", "a.db", "--to", "logs");
+    expect(unknown.code).toBe(7);
+    expect(unknown.stdout).toContain("failed note.txt: The format of the file is unknown");
+    expect(unknown.stdout).toContain("failed a.db: It is a SQLite database");
+    expect(await sessions(folder, "import", "a.db", "--to", "a.db")).toMatchObject({ code: 2, stdout: "" });
+    expect(existsSync(folder.at("logs"))).toBe(false);
+  });
+});

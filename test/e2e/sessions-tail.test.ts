@@ -1,0 +1,150 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { appendFile, truncate } from "node:fs/promises";
+import { recordTexts } from "../../src/session/records.ts";
+import { title } from "../contract/support.ts";
+import { hangingReply } from "../fixtures/conversation.ts";
+import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.ts";
+import {
+  assistantMessage,
+  stepStart,
+  textBlock,
+  textDelta,
+  turnEnd,
+  turnStart,
+  userMessage,
+} from "../fixtures/event-drafts.ts";
+import { executablePath, type Finished, runCommand, runHoldfast } from "../fixtures/executable.ts";
+import { folderState } from "../fixtures/folder-state.ts";
+import { DURABLE_STORES, HostLab } from "../fixtures/host-lab.ts";
+import { textReply } from "../fixtures/provider-server.ts";
+import { plant, recordsOfDrafts, withStore } from "../fixtures/stored-sessions.ts";
+import { TailProcess } from "../fixtures/tail-process.ts";
+import { TempFolder } from "../fixtures/temp-folder.ts";
+
+// Real processes, perhaps on a busy machine.
+setDefaultTimeout(30_000);
+
+function tail(...args: readonly string[]): Promise<Finished> {
+  return runHoldfast(["sessions", "tail", ...args]);
+}
+
+const AT = { turn: 2, step: 1 };
+const PIECES = Array.from({ length: 5_000 }, (_, k) => `${k} `);
+/** A Turn that is longer than what is read at once. */
+const LONG = recordsOfDrafts([
+  turnStart(1),
+  userMessage("Before"),
+  turnEnd(1),
+  turnStart(2),
+  userMessage("Count\u001b[2J"),
+  stepStart(AT),
+  ...PIECES.map((piece) => textDelta(AT, piece)),
+  assistantMessage(AT, [textBlock("Done")]),
+]);
+
+describe("the end of a session", () => {
+  test.each(["a.db", "logs"])("is its last entries, as sessions show has them: %s", async (name) => {
+    await using folder = await TempFolder.create();
+    const store = folder.at(name);
+    await withStore(store, (opened) => plant(opened, "s", LONG));
+    const before = await folderState(folder.path);
+    const expected = "\nTurn 2, user\n  Count\\u001b[2J\n\nTurn 2, step 1, assistant\n  Done\n";
+    expect(await tail("s", store, "-n", "2")).toEqual({ code: 0, stdout: expected, stderr: "" });
+    const lines = (await tail("s", store, "-n", "2", "--json")).stdout.trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { kind: "user", seq: 4, turn: 2 },
+      { kind: "assistant", seq: 5_006, text: "Done" },
+    ]);
+    const { stdout } = await tail("s", store, "-n", "3", "--events");
+    expect(stdout).toBe(
+      LONG.flatMap((record) => [...recordTexts(record)])
+        .slice(-3)
+        .map((text) => `${text}\n`)
+        .join(""),
+    );
+    expect((await tail("s", store, "-n", "0")).stdout).toBe("");
+    expect(await folderState(folder.path)).toEqual(before);
+  });
+
+  test("is that before the damage, which stderr names", async () => {
+    await using folder = await TempFolder.create();
+    const store = folder.at("a.db");
+    await makeStore(store);
+    damage(store, (database) => rewriteBody(database, SEQ.message, "milk", "Milk", { fixChecksum: false }));
+    for (const more of [[], ["-f"]]) {
+      const { code, stdout, stderr } = await tail("default", store, ...more);
+      expect({ code, stdout }).toEqual({ code: 5, stdout: "\nTurn 1, user\n  What do I need?\n" });
+      expect(stderr).toContain("The checksum of a row does not match");
+    }
+  });
+
+  test("of a session that is not there is not found; a count must be a number", async () => {
+    await using folder = await TempFolder.create();
+    const store = folder.at("a.db");
+    await makeStore(store);
+    expect(await tail("nope", store)).toMatchObject({ code: 3, stdout: "" });
+    expect(await tail("default", store, "-n", "-1")).toMatchObject({ code: 2, stdout: "" });
+  });
+});
+
+describe("following", () => {
+  test.each(DURABLE_STORES)(
+    "shows each event once and in order, before, between and after Hosts: %s",
+    async (kind) => {
+      await using lab = await HostLab.on(kind, textReply("Hello"), hangingReply("One, ", "two"));
+      await using follower = new TailProcess("sessions", "tail", "default", lab.store, "-f", "--events");
+      await follower.stderr.waitFor(/waiting for the session "default"/);
+      const first = await lab.start();
+      await first.client.invoke("hi");
+      await follower.stdout.waitFor(/"turn\/end"/);
+      const hanging = first.client.invoke("again").catch(() => undefined);
+      await follower.stdout.waitFor(/"two"/);
+      await first.stop("SIGKILL");
+      await hanging;
+      // Nothing more comes before recovery closes the Turn.
+      lab.server.script(textReply("Back"));
+      const second = await lab.start();
+      await follower.stdout.waitFor(/"kind":"interrupted"/);
+      await second.client.invoke("still there?");
+      await follower.stdout.waitFor(/"turn":3,"reason":\{"kind":"completed"/);
+      const { code, stdout, stderr } = await follower.ended("SIGINT");
+      expect(code).toBe(130);
+      expect(stderr).toMatch(/^holdfast: waiting .*\n$/);
+      const stored = await runHoldfast(["sessions", "show", "default", lab.store, "--events"]);
+      expect(stdout).toBe(stored.stdout);
+    },
+  );
+
+  test("shows no line of a log before it is whole, and says so when what was shown is gone", async () => {
+    await using folder = await TempFolder.create();
+    const root = folder.at("logs");
+    await withStore(
+      `jsonl:${root}`,
+      (store) => plant(store, "s", recordsOfDrafts([title(0), title(1)])),
+      "none",
+    );
+    const log = `${root}/--srv-x--/s/session.jsonl`;
+    const { size } = await Bun.file(log).stat();
+    await using follower = new TailProcess("sessions", "tail", "s", root, "-f", "--events", "-n", "1");
+    await follower.stdout.waitFor(/"seq":1,/);
+    const line = (seq: number) => recordsOfDrafts([title(0), title(1), title(2), title(3)])[seq]?.text ?? "";
+    await appendFile(log, line(2).slice(0, 20));
+    await appendFile(log, `${line(2).slice(20)}\n${line(3).slice(0, 30)}`);
+    await follower.stdout.waitFor(/"seq":2,/);
+    await appendFile(log, `${line(3).slice(30)}\n`);
+    expect(await follower.stdout.waitFor(/"seq":3,.*\n/)).toBe([1, 2, 3].map((k) => `${line(k)}\n`).join(""));
+    await truncate(log, size);
+    const { code, stderr } = await follower.ended();
+    expect(code).toBe(1);
+    expect(stderr).toContain("The log is shorter than what was shown of it");
+  });
+
+  test.skipIf(process.platform === "win32")("ends well when its reader has seen enough", async () => {
+    await using folder = await TempFolder.create();
+    const store = folder.at("a.db");
+    await withStore(store, (opened) => plant(opened, "s", LONG));
+    const piped = '{ "$0" sessions tail s "$1" -f --events -n 6000; echo "exit $?" >&2; } | head -n 1';
+    const { stderr } = await runCommand(["sh", "-c", piped, executablePath(), store]);
+    expect(stderr).toBe("exit 0\n");
+  });
+});
