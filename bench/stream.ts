@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createParser } from "eventsource-parser";
 import { z } from "zod";
 import { BenchFolder, type Figure, format, median, percentile, runCase } from "./measure.ts";
+import { Server } from "./server.ts";
 
 /*
  * A streamed Turn through the executable: how much later than the provider sent it a delta reaches the client, against a
@@ -118,41 +118,4 @@ async function listen(
   for await (const bytes of response.body ?? []) parser.feed(decoder.decode(bytes, { stream: true }));
   if (delays.length < DELTAS * 0.5) throw new Error(`only ${delays.length} of ${DELTAS} deltas came`);
   return { p50: percentile(delays, 0.5), p99: percentile(delays, 0.99) };
-}
-
-/** A process that prints its URL when it is ready. */
-class Server implements Disposable {
-  readonly url: string;
-  readonly #child: Bun.Subprocess;
-
-  private constructor(child: Bun.Subprocess, url: string) {
-    this.#child = child;
-    this.url = url;
-  }
-
-  static async start(command: string[]): Promise<Server> {
-    const child = Bun.spawn(command, { stdio: ["ignore", "pipe", "ignore"] });
-    let text = "";
-    const decoder = new TextDecoder();
-    for await (const chunk of child.stdout) {
-      text += decoder.decode(chunk);
-      if (text.includes("\n")) break;
-    }
-    return new Server(child, text.trim());
-  }
-
-  /** Processor time so far, in milliseconds; not a number where there is no /proc. */
-  cpuMs(): number {
-    try {
-      const fields = readFileSync(`/proc/${this.#child.pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-      // User and system time, in ticks of 10 ms.
-      return (Number(fields[11]) + Number(fields[12])) * 10;
-    } catch {
-      return Number.NaN;
-    }
-  }
-
-  [Symbol.dispose](): void {
-    this.#child.kill("SIGKILL");
-  }
 }

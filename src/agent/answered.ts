@@ -7,7 +7,7 @@ import type { TurnResult } from "./turn.ts";
  */
 export function assertAnswered({ reason, failure }: TurnResult): void {
   if (reason.kind === "aborted") {
-    throw reason.reason.kind === "disposed" ? new ClosingError() : new InvocationCancelledError();
+    throw reason.reason.kind === "disposed" ? new ClosingError(true) : new InvocationCancelledError();
   }
   if (failure !== undefined && failure.code !== "max-steps") throw failure;
 }

@@ -48,8 +48,13 @@ export class QueueFullError extends HoldfastError {
 export class ClosingError extends HoldfastError {
   readonly code = "closing";
 
-  constructor() {
-    super("The Host is shutting down", { hint: "Try again when it has been started again." });
+  /** `isRecorded`: whether the Turn had begun, so that its input is in the session. */
+  constructor(isRecorded = false) {
+    super("The Host is shutting down", {
+      hint: isRecorded
+        ? "The input was recorded, and its Turn ended as aborted. Read the session before you send it again."
+        : "Try again when it has been started again.",
+    });
   }
 }
 
@@ -58,9 +63,12 @@ export class MaxStepsError extends HoldfastError {
   readonly code = "max-steps";
 
   constructor(steps: number) {
-    super(`The Turn was ended after ${steps} Steps, before the model gave an answer`, {
-      hint: "Raise --max-steps, or ask for less at once.",
-    });
+    super(
+      `The Turn was ended after ${steps} ${steps === 1 ? "Step" : "Steps"}, before the model gave an answer`,
+      {
+        hint: "Raise --max-steps, or ask for less at once.",
+      },
+    );
   }
 }
 

@@ -1,4 +1,5 @@
 import { dirname, resolve } from "node:path";
+import { findJsonFault } from "../session/json.ts";
 import { nearestName } from "./nearest-name.ts";
 import { readSettingFile } from "./setting-file.ts";
 import { PATH_NAMES, SETTING_NAMES, SOCKET_SCHEME } from "./settings.ts";
@@ -36,6 +37,10 @@ function parseMembers(path: string, text: string): ReadonlyArray<readonly [strin
     // What stands in quotes there is text of the file, which may be a key.
     const reason = error instanceof Error ? error.message.replace(/ "[\s\S]*/, "") : "unknown";
     throw new UsageError(`The configuration file ${path} is not JSON: ${reason}`, AN_OBJECT);
+  }
+  const fault = findJsonFault(value);
+  if (fault !== undefined) {
+    throw new UsageError(`The configuration file ${path} holds ${fault.problem}`, AN_OBJECT);
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     const twice = repeatedName(text);

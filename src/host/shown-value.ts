@@ -1,3 +1,5 @@
+import { clip } from "../session/text.ts";
+
 /*
  * What messages show of a value that cannot be used. People put a key where its name, or anything else, should stand; what may
  * be one is not shown.
@@ -5,7 +7,8 @@
 
 /** A value as a message shows it. */
 export function shownValue(value: unknown): string {
-  if (typeof value === "string") return mayBeSecret(value) ? hiddenText(value) : JSON.stringify(value);
+  if (typeof value === "string")
+    return mayBeSecret(value) ? hiddenText(value) : JSON.stringify(clip(value, 200));
   if (Array.isArray(value)) return "an array";
   return typeof value === "object" && value !== null ? "an object" : String(value);
 }

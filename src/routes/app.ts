@@ -1,4 +1,5 @@
 import { type AnyElysia, Elysia } from "elysia";
+import { clip } from "../session/text.ts";
 import { HEARTBEAT_MS } from "./event-stream.ts";
 import { type ForkServices, forkRoutes } from "./forks.ts";
 import { type GuardOptions, guard } from "./guard.ts";
@@ -22,6 +23,9 @@ const SERVE = {
   reusePort: false,
   development: false,
 } as const;
+
+/** Most characters that are said of what is wrong with a request. */
+const MOST_SAID = 400;
 
 /** A browser shall neither guess a type nor hand an answer to a page of another origin. */
 const HEADERS = [
@@ -148,7 +152,8 @@ function firstIssue(issues: unknown): string {
   const path: unknown = Reflect.get(issue, "path");
   const message: unknown = Reflect.get(issue, "message") ?? Reflect.get(issue, "summary");
   const where = Array.isArray(path) ? path.join(".") : String(path ?? "");
-  return `${where === "" ? "value" : where.replace(/^\//, "")}: ${String(message)}`;
+  // It may quote names that the client chose.
+  return clip(`${where === "" ? "value" : where.replace(/^\//, "")}: ${String(message)}`, MOST_SAID);
 }
 
 /** Made when it is asked for: few clients ask, and the generator would slow every start. */

@@ -3,8 +3,8 @@ import { z } from "zod";
 import type { Agents } from "../agent/agents.ts";
 import { ForkBoundaryError } from "../agent/errors.ts";
 import type { Session } from "../session/session.ts";
-import { NotFoundError } from "../store/errors.ts";
 import { readJsonBody } from "./json-body.ts";
+import { NotServedError } from "./not-served.ts";
 import { problemResponses } from "./problem-responses.ts";
 import { publicId } from "./public-id.ts";
 
@@ -37,8 +37,8 @@ const answerSchema = z.object({
 export function forkRoutes(session: Session, { agents, newId }: ForkServices) {
   return new Elysia({ name: "forks" }).post(
     "/sessions/:sessionId/forks",
-    async ({ params: { sessionId }, body: { sessionId: newSessionId = newId(), boundary }, set, status }) => {
-      if (sessionId !== session.id) throw new NotFoundError(sessionId);
+    async ({ params: { sessionId }, body: { sessionId: newSessionId = newId(), boundary }, status }) => {
+      if (sessionId !== session.id) throw new NotServedError(sessionId);
       // It is there, though the store has nothing of it yet.
       if (session.log.length === 0) throw new ForkBoundaryError(sessionId, boundary);
       const place = boundary === undefined ? {} : { boundary };
@@ -46,7 +46,6 @@ export function forkRoutes(session: Session, { agents, newId }: ForkServices) {
       await using fork = await agents.fork({ sessionId, newSessionId, ...place });
       const { header, log } = fork.session;
       const { parentSession = sessionId, seedLength = 0 } = header;
-      set.headers["location"] = `/api/v1/sessions/${encodeURIComponent(header.id)}`;
       return status(201, {
         sessionId: header.id,
         header: { ...header, parentSession, seedLength },

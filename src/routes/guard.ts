@@ -30,7 +30,7 @@ export function guard(request: Request, options: GuardOptions): Response | undef
     const refusal = problem(
       "unauthorised",
       "The request carries no valid token.",
-      "Send `Authorization: Bearer <token>`.",
+      "Send `Authorization: Bearer <token>`; `holdfast invoke` takes it from HOLDFAST_TOKEN.",
     );
     refusal.headers.set("www-authenticate", "Bearer");
     return refusal;

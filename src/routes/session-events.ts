@@ -3,9 +3,9 @@ import { z } from "zod";
 import type { Agent } from "../agent/agent.ts";
 import type { LogView } from "../session/log-view.ts";
 import { breathe } from "../store/breathe.ts";
-import { NotFoundError } from "../store/errors.ts";
 import { prefersEventStream } from "./accept.ts";
 import { eventStream, serverSentEvent } from "./event-stream.ts";
+import { NotServedError } from "./not-served.ts";
 import { problemResponses } from "./problem-responses.ts";
 import { pullStream } from "./pull-stream.ts";
 import { RequestError } from "./request-error.ts";
@@ -33,7 +33,7 @@ export function sessionEventRoutes({ agent, heartbeatMs, report }: SessionEventS
       headers: { "last-event-id": lastEventId = "" },
       request,
     }) => {
-      if (sessionId !== session.id) throw new NotFoundError(sessionId);
+      if (sessionId !== session.id) throw new NotServedError(sessionId);
       const from = firstSeq(lastEventId === "" ? after : lastEventId, session.log.length);
       if (!prefersEventStream(request.headers.get("accept"), NDJSON))
         return ndjson(session.log.snapshot(), from);

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Session } from "../session/session.ts";
-import { NotFoundError } from "../store/errors.ts";
+import { NotServedError } from "./not-served.ts";
 import { problemResponses } from "./problem-responses.ts";
 import { SessionReads } from "./session-reads.ts";
 
@@ -10,7 +10,7 @@ export function sessionRoutes({ session }: { readonly session: Session }) {
   return new Elysia({ name: "sessions" }).get(
     "/sessions/:sessionId",
     ({ params: { sessionId } }) => {
-      if (sessionId !== session.id) throw new NotFoundError(sessionId);
+      if (sessionId !== session.id) throw new NotServedError(sessionId);
       return reads.read();
     },
     {

@@ -37,15 +37,15 @@ export function makeDirectory(path: string, system: FileSystem = SYSTEM): void {
   }
 }
 
-/** Whether the folder was made now. */
-function makeFolders(path: string, system: FileSystem): boolean {
+/** Whether the folder was made now. Its parents are made once: in some folders that are there nothing can be made. */
+function makeFolders(path: string, system: FileSystem, hasParents = false): boolean {
   try {
     system.makeFolder(path);
   } catch (error) {
     const code = errorCode(error);
-    if (code === "ENOENT" && dirname(path) !== path) {
+    if (code === "ENOENT" && dirname(path) !== path && !hasParents) {
       makeDirectory(dirname(path), system);
-      return makeFolders(path, system);
+      return makeFolders(path, system, true);
     }
     // Some systems say of a folder that is there, such as a root, that it may not be made.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return false;

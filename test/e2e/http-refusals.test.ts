@@ -59,6 +59,10 @@ const refusals: Record<string, Refusal> = {
   "bad JSON": { ...post(400, "invalid-request"), body: '{"input": ' },
   "a wrong type": { ...post(400, "invalid-request"), body: '{"input": 7}' },
   "an unknown field": { ...post(400, "invalid-request"), body: '{"input": "x", "temperature": 1}' },
+  "nesting without an end": {
+    ...post(400, "invalid-request"),
+    body: `{"input": ${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
+  },
   "too large a body": { ...post(413, "too-large"), body: " ".repeat(9 * 1024 * 1024) },
   "another content type": {
     ...post(415, "unsupported-media-type"),

@@ -143,6 +143,11 @@ describe("a configuration file is refused", () => {
       { colour: 1 },
       /sets "colour", which there is not\n {2}hint: .*camel case/,
     ],
+    [
+      "nested without an end",
+      `{"extraBody": {"a": ${"[".repeat(50_000)}${"]".repeat(50_000)}}}`,
+      /^The configuration file \S+ holds nesting deeper than 512 levels/,
+    ],
     ["with a member twice", '{"port": 1, "stop": ["port"], "po\\u0072t" : 2}', /sets "port" twice/],
     ["with __proto__", '{"__proto__": {"port": 1}}', /"__proto__", which there is not/],
     ["with a name of Object", { constructor: 1 }, /"constructor", which there is not/],

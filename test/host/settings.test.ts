@@ -83,6 +83,13 @@ describe("a value", () => {
     expect(() => config({ [name]: value })).toThrow(message);
   });
 
+  test("that is a book is told by its beginning", () => {
+    const extraBody = { value: "{ ".repeat(50_000), source: "--extra-body" };
+    expect(() => parseConfig({ extraBody }, {})).toThrow(
+      /^--extra-body cannot be .{200,250}…": it must be a JSON/,
+    );
+  });
+
   test("that cannot be used is told with where it came from", () => {
     expect(() => config({ maxTokens: "x" })).toThrow(/^--max-tokens cannot be "x"/);
     expect(() => parseConfig({ port: { value: "x", source: "HOLDFAST_PORT" } }, {})).toThrow(

@@ -41,6 +41,19 @@ describe("a body", () => {
   });
 
   test.each([
+    ["arrays", `{"input":${"[".repeat(100_000)}${"]".repeat(100_000)}}`],
+    [
+      "objects, beside a good input",
+      `{"input":"say x","y":${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}}`,
+    ],
+  ])("of %s without an end is refused as any other", async (_, body) => {
+    await using rig = await AppRig.start();
+    await expectProblem(await rig.post(body), 400, "invalid-request");
+    expect(rig.log.length).toBe(0);
+    expect(rig.reports).toEqual([]);
+  });
+
+  test.each([
     ["an array", []],
     ["null", null],
     ["a text", "say hello"],
@@ -56,6 +69,20 @@ describe("a body", () => {
     const problem = await expectProblem(await rig.post(JSON.stringify(body)), 400, "invalid-request");
     expect(problem.detail).toMatch(/^The body is not valid: \S/);
     expect(rig.log.length).toBe(0);
+  });
+
+  test("with names that are a book is refused in a few words", async () => {
+    await using rig = await AppRig.start();
+    for (const name of ["k".repeat(1_000_000), "\u{1F9C0}".repeat(1_000)]) {
+      const problem = await expectProblem(
+        await rig.post(JSON.stringify({ input: "x", [name]: 1 })),
+        400,
+        "invalid-request",
+      );
+      expect(problem.detail).toStartWith("The body is not valid: ");
+      expect(problem.detail.length).toBeLessThan(500);
+      expect(problem.detail.isWellFormed()).toBe(true);
+    }
   });
 
   test.each([

@@ -26,7 +26,7 @@ const deltaSchema = z.object({
 });
 
 /** What the Host answered in place of an answer. `code` is that of the problem (docs/http.md). */
-export class HostProblem extends HoldfastError {
+class HostProblem extends HoldfastError {
   readonly code: string;
 
   constructor({ code, detail, hint }: z.infer<typeof problemSchema>) {
@@ -36,7 +36,7 @@ export class HostProblem extends HoldfastError {
 }
 
 /** The Host did not answer as a Host does. */
-export class HostError extends HoldfastError {
+class HostError extends HoldfastError {
   readonly code = "host-unreachable";
 }
 

@@ -36,10 +36,13 @@ export function failedMidway(detail: string): ProviderError {
 const TIMEOUTS = {
   connect: [
     "did not begin its answer within",
-    "Check that the provider is up, or allow more time to connect.",
+    "Check that the provider is up, or allow more time with --connect-timeout.",
   ],
-  idle: ["fell silent in the middle of its answer for", "Try again, or allow longer silence."],
-  total: ["did not finish its answer within", "Try again, or allow more time for a request."],
+  idle: [
+    "fell silent in the middle of its answer for",
+    "Try again, or allow longer silence with --idle-timeout.",
+  ],
+  total: ["did not finish its answer within", "Try again, or allow more time with --request-timeout."],
 } as const;
 
 /** One of the times allowed ran out; `ms` is the time that was allowed. */

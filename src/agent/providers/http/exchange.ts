@@ -221,11 +221,11 @@ export class Exchange implements Disposable {
 /** JSON without the escapes that it need not have: behind them a key would pass unseen. */
 function unescaped(data: string): string {
   if (!/\\(?:u00[2-7]|\/)/i.test(data)) return data;
-  try {
-    return JSON.stringify(JSON.parse(data));
-  } catch {
-    return data;
-  }
+  // As text, since no JSON is nested too deep for that. Each escape is taken whole: `\\u0041` is none.
+  return data.replace(/\\(?:u00([2-7][0-9a-f])|.)/gi, (whole: string, code: string | undefined) => {
+    if (code === undefined) return whole === "\\/" ? "/" : whole;
+    return JSON.stringify(String.fromCharCode(Number.parseInt(code, 16))).slice(1, -1);
+  });
 }
 
 function mediaType(response: Response): string {

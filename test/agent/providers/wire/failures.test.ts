@@ -169,6 +169,7 @@ const ECHOES: ReadonlyArray<readonly [string, (wire: Wire) => Reply]> = [
   ["text in pieces", (wire) => unended(wire, ...[...`a ${KEY} b`].map(text))],
   ["reasoning in pieces", (wire) => unended(wire, ...[...`a ${KEY} b`].map((piece) => reasoning(piece)))],
   ["text, in JSON escapes", (wire) => retypedUnended(wire, `"${escaped(KEY)}"`, text("@"))],
+  ["text beside nesting without an end", (wire) => unended(wire, SAID, data(nested(escaped(KEY))))],
   ["the id of a call", (wire) => retypedUnended(wire, `"${escaped(KEY)}"`, call(0, { id: "@", name: "f" }))],
   [
     "the name of a call",
@@ -191,6 +192,13 @@ function streamed(events: readonly SessionEvent[]): string {
     if (chunk.type === "tool-call-delta") texts.args += chunk.argumentsDelta;
   }
   return JSON.stringify(texts);
+}
+
+/** An event of either format with this text, and a member that no program can write out again. */
+function nested(value: string): string {
+  const openai = `"choices":[{"index":0,"delta":{"content":"${value}"}}]`;
+  const anthropic = `"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"${value}"}`;
+  return `{${openai},${anthropic},"x":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
 }
 
 /** The text with each character as a JSON escape. */
@@ -261,6 +269,11 @@ describe.each(EACH_WIRE)("a Turn that fails over %s", (_, wire) => {
 
   test.each(BAD)("%s", async (_, make, expected = {}) => {
     await expectFailedTurn(wire, { reply: () => make(wire) }, { ...bad, ...expected });
+  });
+
+  test("an event nested without an end is a failure like any other", async () => {
+    const failed = await failureOf(wire, unended(wire, SAID, data(nested("\\u0041"))));
+    expect(failed).toBeInstanceOf(ProviderError);
   });
 
   test("the key shows nowhere, wherever the provider echoes it", async () => {
