@@ -151,6 +151,21 @@ describe("what is not whole:", () => {
     expect(await eventsOf(folder.at("b.db"), "default")).toBe(await eventsOf(folder.at("a.db"), "default"));
   });
 
+  test("a database of which the pages cannot be read gets no backup, and is named", async () => {
+    await using folder = await holding("a.db");
+    const file = folder.at("a.db");
+    const bytes = await Bun.file(file).bytes();
+    await Bun.write(file, bytes.fill(0xa5, 4096, 8192));
+    const before = await folderState(folder.path);
+    const finished = await backup(folder, "a.db", "--to", "b.db");
+    expect(finished).toMatchObject({
+      code: 5,
+      stdout: "",
+      stderr: expect.stringContaining(`file ${file}\n`),
+    });
+    expect(await folderState(folder.path)).toEqual(before);
+  });
+
   test.skipIf(process.getuid?.() === 0)("a log that this user may not read is named as missing", async () => {
     await using folder = await holding("logs");
     await chmod(folder.at(...LOG), 0);

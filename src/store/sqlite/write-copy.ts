@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { errorCode, toStorageError } from "../errors.ts";
 import type { FileSystem } from "../file-system.ts";
 import { QuietAccess } from "./quiet-access.ts";
 import { syncFile } from "./repair-files.ts";
@@ -17,7 +18,13 @@ export function writeCopy(path: string, copy: string, system: FileSystem): void 
     // This may be its second try.
     rmSync(copy, { force: true });
     system.close(system.create(copy));
-    database.query(vacuumInto).run(copy);
+    try {
+      database.query(vacuumInto).run(copy);
+    } catch (error) {
+      // Of what else goes wrong, such as a full disk, the copy is the place.
+      if (errorCode(error)?.startsWith("SQLITE_CORRUPT") !== true) throw error;
+      throw toStorageError(error, "The database could not be copied", { path });
+    }
   });
   syncFile(copy, system);
 }
