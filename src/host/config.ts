@@ -18,8 +18,6 @@ import { shownPath, shownValue } from "./shown-value.ts";
 import { withOneStore } from "./store-options.ts";
 import { type RawOptions, UsageError, withOneOf } from "./usage.ts";
 
-export { isLoopback } from "../agent/loopback.ts";
-
 /** What an agent and its store run with. Durations are in milliseconds. */
 export interface RuntimeConfig {
   /** SQLite file. At most one of this and `sessionDir` is set; memory when neither is. */

@@ -1,10 +1,11 @@
 import { getLogger } from "@logtape/logtape";
 import type { Agent } from "../agent/agent.ts";
+import { isLoopback } from "../agent/loopback.ts";
 import { createApp } from "../routes/app.ts";
 import type { GuardOptions } from "../routes/guard.ts";
 import { requestPath } from "../routes/request-path.ts";
 import { formatPlace, HoldfastError } from "../session/errors.ts";
-import { type HostConfig, isLoopback } from "./config.ts";
+import type { HostConfig } from "./config.ts";
 import { listen } from "./listener.ts";
 import { openRuntime, type RuntimeDependencies } from "./runtime.ts";
 import { versionInfo } from "./version.ts";

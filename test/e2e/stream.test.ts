@@ -6,6 +6,7 @@ import { DURABLE_STORES, HostLab } from "../fixtures/host-lab.ts";
 import { HostProcess } from "../fixtures/host-process.ts";
 import { forever } from "../fixtures/model-replies.ts";
 import { delta, finish, heldReply, sseReply, textReply, toolCallReply } from "../fixtures/provider-server.ts";
+import { readSlowly } from "../fixtures/slow-reader.ts";
 import { committed, SseClient } from "../fixtures/sse-client.ts";
 
 // Real processes, perhaps on a busy machine.
@@ -138,31 +139,13 @@ describe("SIGTERM", () => {
     await using lab = await HostLab.create(textReply("x".repeat(4_000_000)));
     const host = await lab.start({ args: ["--drain-timeout", "2"] });
     await host.client.invoke("hello");
-    const sockets = [];
-    for (let k = 0; k < 10; k += 1) sockets.push(await unread(host.url));
+    using readers = new DisposableStack();
+    for (let k = 0; k < 10; k += 1) {
+      const path = "/api/v1/sessions/default/events";
+      await readers.use(await readSlowly(host.url, path, "text/event-stream")).begun;
+    }
     const start = performance.now();
     expect(await host.stop("SIGTERM")).toEqual({ code: 143 });
     expect(performance.now() - start).toBeLessThan(SOON_MS);
-    for (const socket of sockets) socket.terminate();
   });
 });
-
-/** Opens the session's stream and reads no more than its first bytes. */
-async function unread(url: string): Promise<{ terminate(): void }> {
-  const { hostname, port, host } = new URL(url);
-  const begun = Promise.withResolvers<void>();
-  const socket = await Bun.connect({
-    hostname,
-    port: Number(port),
-    socket: {
-      data(open) {
-        open.pause();
-        begun.resolve();
-      },
-    },
-  });
-  const head = `Host: ${host}\r\nAccept: text/event-stream`;
-  socket.write(`GET /api/v1/sessions/default/events HTTP/1.1\r\n${head}\r\n\r\n`);
-  await begun.promise;
-  return socket;
-}

@@ -8,7 +8,7 @@ import { quotePath, type Workspace, type WorkspacePath } from "./workspace.ts";
 
 /** Bounds of one search. */
 export const MAX_HITS = 100;
-export const MAX_FILES = 20_000;
+const MAX_FILES = 20_000;
 export const MAX_SEARCH_BYTES = 64 * 1024 * 1024;
 export const MAX_SEARCH_MS = 20_000;
 

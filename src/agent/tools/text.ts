@@ -2,7 +2,7 @@
 export const MAX_OUTPUT_BYTES = 64 * 1024;
 
 /** A file is taken for binary when a NUL byte stands among its first bytes, as many as this. */
-export const SNIFF_BYTES = 8 * 1024;
+const SNIFF_BYTES = 8 * 1024;
 
 /** What a file seems to hold, judged by its first {@link SNIFF_BYTES}. */
 export function sniff(block: Uint8Array): "text" | "utf-16" | "binary" {
