@@ -129,5 +129,10 @@ function openProvider({ provider, connection }: RuntimeConfig): Promise<Provider
   if (!("connect" in kind)) return kind.open();
   if (connection === undefined)
     throw new RangeError(`the provider ${provider} was configured without a way to it`);
+  if (kind.apiKeyEnv !== undefined && connection.apiKey === undefined) {
+    log.warn(
+      `${kind.apiKeyEnv} is not set: ${provider} is asked without a key, which only some servers allow`,
+    );
+  }
   return kind.connect(connection);
 }

@@ -52,6 +52,15 @@ describe("a time limit", () => {
   });
 });
 
+test("a provider that usually wants a key is asked without one, which stderr says", async () => {
+  const args = ["--provider", "anthropic", "--model", "m"];
+  await using bare = await HostProcess.start({ args });
+  await bare.stderr.waitFor(/ANTHROPIC_API_KEY is not set/);
+  await using keyed = await HostProcess.start({ args, env: { ANTHROPIC_API_KEY: "sk-ant-example" } });
+  await keyed.stop("SIGTERM");
+  expect(keyed.stderr.text).not.toContain("ANTHROPIC_API_KEY");
+});
+
 describe("a failed model request", () => {
   const busy = statusReply(503, "busy", { "retry-after": "0" });
 
