@@ -54,6 +54,11 @@ export interface PageRequest {
   readonly cursor?: string;
 }
 
+export interface ListRequest extends PageRequest {
+  /** Whether each session comes with its revision, where the backend knows it. */
+  readonly revisions?: boolean;
+}
+
 export interface Page<T> {
   readonly items: readonly T[];
   /** Absent on the last page. */
@@ -76,6 +81,8 @@ export interface StoredSummary {
   readonly location?: string;
   /** Why the session cannot be trusted, if so; its header may still be read. */
   readonly problem?: SessionProblem;
+  /** Only where it was asked for. */
+  readonly revision?: Revision;
 }
 
 /** A session and its revision, for callers that keep something derived and want to know whether it still holds. */
@@ -89,8 +96,12 @@ export interface StorageBackend {
   readonly name: string;
   /** Where a session with this header lies, for people. Pure. */
   locate(header: SessionHeader): string;
-  /** The session, or nothing when there is none. Writes nothing. */
-  readStored(id: string): Promise<StoredSession | undefined>;
+  /**
+   * The session, or nothing when there is none. Writes nothing.
+   * @param fromSeq records before the one that holds this seq are not needed. A backend that finds its way gives out none
+   * of them; one that does not may give out all.
+   */
+  readStored(id: string, fromSeq?: number): Promise<StoredSession | undefined>;
   readRevision(id: string): Promise<Revision | undefined>;
   /**
    * Records from the one that holds `fromSeq`, at most `limit` records. Cost follows what is returned, not the log.
@@ -104,7 +115,7 @@ export interface StorageBackend {
   appendBatch(batches: readonly AppendBatch[]): Promise<readonly AppendOutcome[]>;
   /** Sets a torn tail aside and appends; durable when it resolves. */
   commitRepair(id: string, repair: Repair): Promise<Revision>;
-  list(request: PageRequest): Promise<Page<StoredSummary>>;
+  list(request: ListRequest): Promise<Page<StoredSummary>>;
   listSnapshots(request: PageRequest): Promise<Page<SnapshotSummary>>;
   /** Whether there was such a session. */
   delete(id: string): Promise<boolean>;

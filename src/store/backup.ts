@@ -1,5 +1,5 @@
 import { lstatSync, rmSync } from "node:fs";
-import { dirname, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { type Measure, measure } from "./copy.ts";
 import { CorruptError, errorCode, HoldfastError, NotFoundError, toStorageError } from "./errors.ts";
 import { type FileSystem, SYSTEM } from "./file-system.ts";
@@ -82,7 +82,11 @@ export async function backupStore(
   // Where there is no store, no folder is made for its backup. Not left open: a second way to the files of a database
   // would drop the locks of this one.
   await (await openStoreReadOnly(from, options)).close();
-  const draft = `${target}.holdfast-draft-${crypto.randomUUID()}`;
+  // Not made of the whole name, which may be as long as a name can be.
+  const draft = join(
+    dirname(target),
+    `${basename(target).slice(0, 40)}.holdfast-draft-${crypto.randomUUID()}`,
+  );
   try {
     makeDirectory(dirname(target), system);
     options.onProgress?.("copying", 0);
@@ -97,7 +101,16 @@ export async function backupStore(
     if (error === options.signal?.reason) throw error;
     throw toStorageError(error, "The backup could not be written", { path: target });
   } finally {
+    // SQLite leaves a journal where it could not end a write.
+    for (const suffix of from.kind === "sqlite" ? SQLITE_FILES : [""]) drop(draft + suffix);
+  }
+}
+
+function drop(draft: string): void {
+  try {
     rmSync(draft, { recursive: true, force: true });
+  } catch {
+    // What went wrong before counts. It is a draft by its name, and nobody reads it.
   }
 }
 

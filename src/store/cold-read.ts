@@ -8,7 +8,7 @@ import { type DecodedRecord, encodeEvent, packBatch, type SessionRecord } from "
 import { closeInterruptedTurn } from "../session/recovery.ts";
 import type { Revision, StoredSession, TornMarker } from "./backend.ts";
 import { CorruptError, UnsupportedFormatError } from "./errors.ts";
-import type { SessionSnapshot, SessionStream } from "./persistence.ts";
+import type { SessionSnapshot, SessionStream, StreamOptions } from "./persistence.ts";
 
 /** A stored session read once, from its first record to its last, checked and folded on the way. */
 export interface ColdSession {
@@ -92,13 +92,20 @@ export function assertNext(id: string, { seq }: SessionRecord, next: number, pla
   });
 }
 
-/** What is stored, checked as it is read: each record alone, in its place, and on the surface. */
-export function streamStored(id: string, stored: StoredSession, signal?: AbortSignal): SessionStream {
+/**
+ * What is stored, checked as it is read: each record alone, in its place, and on the surface. From another seq than 0 on
+ * the surface is not known.
+ */
+export function streamStored(
+  id: string,
+  stored: StoredSession,
+  { signal, fromSeq = 0 }: StreamOptions,
+): SessionStream {
   return {
     header: decodeOwnHeader(id, stored.headerText),
     headerText: stored.headerText,
     revision: stored.revision,
-    pages: checkedPages(id, stored, signal),
+    pages: fromSeq > 0 ? pagesFrom(id, stored, fromSeq, signal) : checkedPages(id, stored, signal),
     torn: () => stored.torn() !== undefined,
   };
 }
@@ -122,6 +129,31 @@ async function* checkedPages(
       throw error;
     }
     yield page;
+  }
+}
+
+async function* pagesFrom(
+  id: string,
+  stored: StoredSession,
+  fromSeq: number,
+  signal?: AbortSignal,
+): AsyncGenerator<readonly DecodedRecord[]> {
+  let next: number | undefined;
+  for await (const page of stored.pages) {
+    signal?.throwIfAborted();
+    const wanted: DecodedRecord[] = [];
+    try {
+      for (const decoded of page) {
+        const { seq, count } = decoded.record;
+        assertNext(id, decoded.record, next ?? Math.min(seq, fromSeq));
+        next = seq + count;
+        if (next > fromSeq) wanted.push(decoded);
+      }
+    } catch (error) {
+      if (wanted.length > 0) yield wanted;
+      throw error;
+    }
+    if (wanted.length > 0) yield wanted;
   }
 }
 

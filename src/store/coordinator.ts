@@ -12,12 +12,14 @@ import { AlreadyExistsError, ClosedError, NotFoundError, SessionOpenError } from
 import { KeyedMutex } from "./keyed-mutex.ts";
 import type {
   Cancellable,
+  ListRequest,
   Preparation,
   SessionPersistence,
   SessionSnapshot,
   SessionStream,
   SessionSummary,
   StoreHealth,
+  StreamOptions,
 } from "./persistence.ts";
 import { Readiness } from "./readiness.ts";
 import { assertContiguous, boundedLimit, boundedPage, eventsFrom, summarise } from "./reading.ts";
@@ -135,11 +137,11 @@ export class PersistenceCoordinator implements SessionPersistence {
     });
   }
 
-  stream(id: string, options: Cancellable = {}): Promise<SessionStream> {
+  stream(id: string, options: StreamOptions = {}): Promise<SessionStream> {
     return this.#exclusive(id, options, async () => {
-      const stored = await this.#backend.readStored(id);
+      const stored = await this.#backend.readStored(id, options.fromSeq);
       if (stored === undefined) throw new NotFoundError(id);
-      return streamStored(id, stored, options.signal);
+      return streamStored(id, stored, options);
     });
   }
 
@@ -183,7 +185,7 @@ export class PersistenceCoordinator implements SessionPersistence {
     return eventsFrom(id, decoded, fromSeq, limit);
   }
 
-  async list(request: PageRequest & Cancellable = {}): Promise<Page<SessionSummary>> {
+  async list(request: ListRequest & Cancellable = {}): Promise<Page<SessionSummary>> {
     this.#assertOpen();
     request.signal?.throwIfAborted();
     const page = await this.#backend.list(boundedPage(request));

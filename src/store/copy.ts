@@ -15,6 +15,8 @@ const BATCH_LENGTH = 16 * 1024;
 export interface CopyOptions extends Cancellable {
   /** Told after each batch: events that the target has, and that it will have. */
   readonly onProgress?: (events: number, total: number) => void;
+  /** Whether a target that has all of the source, and has gone on since, is no conflict. */
+  readonly mayHaveMore?: boolean;
 }
 
 /** What a whole log says about itself. */
@@ -74,7 +76,7 @@ async function copy(
   source: CopySource,
   target: SessionPersistence,
   id: string,
-  { signal, onProgress }: CopyOptions,
+  { signal, onProgress, mayHaveMore }: CopyOptions,
 ): Promise<CopyResult> {
   const cancellable = signal === undefined ? {} : { signal };
   const original = await source.stream(id, cancellable);
@@ -84,6 +86,11 @@ async function copy(
   const had = existing === undefined ? undefined : await measure(existing);
   const have = had?.events ?? 0;
   const { events, digest, prefix, torn } = await measure(original, have);
+  if (existing !== undefined && have > events && mayHaveMore === true) {
+    const begun = await measure(await target.stream(id, cancellable), events);
+    if (begun.prefix === digest) return { id, state: "there", events, written: 0, digest, torn };
+    throw new CopyConflictError(id, "has other events");
+  }
   if (had !== undefined && have > events) throw new CopyConflictError(id, `has ${have - events} events more`);
   if (had !== undefined && prefix !== had.digest) throw new CopyConflictError(id, "has other events");
   if (events === 0) return { id, state: "empty", torn };

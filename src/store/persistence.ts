@@ -4,11 +4,18 @@ import type { LogView } from "../session/log-view.ts";
 import type { SessionProjections } from "../session/projections/index.ts";
 import type { DecodedRecord, SessionRecord } from "../session/records.ts";
 import type { Session } from "../session/session.ts";
-import type { Page, PageRequest, Revision, SessionProblem, SnapshotSummary } from "./backend.ts";
+import type { ListRequest, Page, PageRequest, Revision, SessionProblem, SnapshotSummary } from "./backend.ts";
+
+export type { ListRequest };
 
 export interface Cancellable {
   /** Ends the wait with the signal's reason. A commit that is on its way is not undone. */
   readonly signal?: AbortSignal;
+}
+
+export interface StreamOptions extends Cancellable {
+  /** The first seq that is wanted; 0 when absent. */
+  readonly fromSeq?: number;
 }
 
 /** A session read from storage, closed in memory where its last Turn was open. Never changes. */
@@ -47,6 +54,8 @@ export interface SessionSummary {
   /** File of the session, where each session has one. */
   readonly location?: string;
   readonly problem?: SessionProblem;
+  /** Only where it was asked for, and is known without opening the session. */
+  readonly revision?: Revision;
 }
 
 /** A stored session from its first record to its last, read while it is asked for: memory does not follow the log. */
@@ -95,8 +104,12 @@ export interface SessionPersistence extends AsyncDisposable {
   load(id: string, options?: Cancellable): Promise<SessionSnapshot>;
   /** Reads the session, closed in memory. Writes nothing. */
   inspect(id: string, options?: Cancellable): Promise<SessionSnapshot>;
-  /** Reads what is stored, page by page, also of a damaged log as far as it goes. Writes nothing. */
-  stream(id: string, options?: Cancellable): Promise<SessionStream>;
+  /**
+   * Reads what is stored, page by page, also of a damaged log as far as it goes. Writes nothing. With `fromSeq` it begins
+   * with the record that holds this seq. Where the store finds its way, what is before is not read; then it is not checked
+   * either, nor what a message replaces.
+   */
+  stream(id: string, options?: StreamOptions): Promise<SessionStream>;
   /**
    * Appends records that a {@link SessionStream} gave out, byte for byte, and `headerText` where the session is new.
    * Durable when it resolves. They may hold what is only read: older shapes, and types that this program does not know.
@@ -116,7 +129,7 @@ export interface SessionPersistence extends AsyncDisposable {
     options?: Cancellable & { readonly limit?: number },
   ): Promise<readonly SessionEvent[]>;
   /** Sessions by header; no log is opened. Each session is on exactly one page. */
-  list(request?: PageRequest & Cancellable): Promise<Page<SessionSummary>>;
+  list(request?: ListRequest & Cancellable): Promise<Page<SessionSummary>>;
   /** Sessions with their revisions. */
   listSnapshots(request?: PageRequest & Cancellable): Promise<Page<SnapshotSummary>>;
   /** Deletes a session that is not open. @throws NotFoundError, SessionOpenError */

@@ -1,7 +1,7 @@
 import type { SessionEvent } from "../session/events.ts";
 import type { SessionHeader } from "../session/header.ts";
 import { type DecodedRecord, recordEvents, type SessionRecord } from "../session/records.ts";
-import type { PageRequest, SessionProblem, StoredSummary } from "./backend.ts";
+import type { ListRequest, SessionProblem, StoredSummary } from "./backend.ts";
 import { assertNext, decodeOwnHeader } from "./cold-read.ts";
 import {
   HoldfastError,
@@ -20,8 +20,9 @@ export function boundedLimit(limit: number): number {
   return Math.max(0, Math.min(Math.floor(limit), MAX_LIMIT));
 }
 
-export function boundedPage({ limit, cursor }: PageRequest): PageRequest {
+export function boundedPage({ limit, cursor, revisions }: ListRequest): ListRequest {
   return {
+    ...(revisions === undefined ? {} : { revisions }),
     ...(limit === undefined ? {} : { limit: boundedLimit(limit) }),
     ...(cursor === undefined ? {} : { cursor }),
   };
@@ -57,8 +58,12 @@ export function eventsFrom(
 }
 
 /** A session as a listing shows it: with its header, or with the reason why there is none. */
-export function summarise({ id, headerText, location, problem }: StoredSummary): SessionSummary {
-  const known = { id, ...(location === undefined ? {} : { location }) };
+export function summarise({ id, headerText, location, problem, revision }: StoredSummary): SessionSummary {
+  const known = {
+    id,
+    ...(location === undefined ? {} : { location }),
+    ...(revision === undefined ? {} : { revision }),
+  };
   const { header, fault } = tryHeader(id, headerText);
   const found = problem ?? fault;
   return {

@@ -24,7 +24,14 @@ import setLockTimeout from "./sql/set-lock-timeout.sql" with { type: "text" };
  * file for people; that file is never what decides (a reused pid cannot look alive).
  */
 
-const lockHolderSchema = z.object({ pid: z.number().int(), startedAt: z.string() });
+const lockHolderSchema = z.object({
+  pid: z.number().int(),
+  startedAt: z.string(),
+  passing: z.literal(true).optional(),
+});
+
+/** One that gives the lock back at once is waited for, so many times as long as for any other: about a second. */
+const PASSING_WAITS = 35;
 
 /**
  * Locks held by this process. POSIX locks are per process, so a second one of ours would not be refused by the system.
@@ -40,6 +47,11 @@ export interface WriterLock extends Disposable {
 /** This process, as other processes shall see it. */
 export function thisProcess(now = Date.now()): LockHolder {
   return { pid: process.pid, startedAt: new Date(now - process.uptime() * 1000).toISOString() };
+}
+
+/** This process, where it holds a lock for some tens of milliseconds only. Who wants the lock meanwhile waits for it. */
+export function passingHolder(): LockHolder {
+  return Object.assign(thisProcess(), { passing: true });
 }
 
 /** Whether this process holds the lock of the store at `path`. */
@@ -71,8 +83,7 @@ export function acquireWriterLock(
     closeSync(file);
     database = new Database(lockPath, { readwrite: true, create: true });
     database.run(setLockTimeout);
-    database.run(setJournalModeMemory);
-    database.run(beginExclusive);
+    begin(database, ownerPath);
     writeOwner(ownerPath, holder);
   } catch (error) {
     database?.close();
@@ -95,6 +106,21 @@ export function acquireWriterLock(
       lock.database.close();
     },
   };
+}
+
+/** @throws SQLiteError where another process holds the lock, and goes on holding it */
+function begin(database: Database, ownerPath: string): void {
+  for (let waits = 1; ; waits += 1) {
+    try {
+      // Reads the file, and so waits as well.
+      database.run(setJournalModeMemory);
+      database.run(beginExclusive);
+      return;
+    } catch (error) {
+      const isPassing = waits < PASSING_WAITS && readOwner(ownerPath)?.passing === true;
+      if (!isPassing || errorCode(error)?.startsWith("SQLITE_BUSY") !== true) throw error;
+    }
+  }
 }
 
 /** Whether a store is held, as far as another process can tell. */
@@ -135,6 +161,8 @@ function heldBy(holder: LockHolder | undefined): LockProbe {
   return { state: "held", ...(holder === undefined ? {} : { holder }) };
 }
 
+type Owner = z.infer<typeof lockHolderSchema>;
+
 function openRegular(path: string): number {
   const { O_RDWR, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
   const file = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
@@ -172,7 +200,7 @@ function writeOwner(path: string, holder: LockHolder): void {
 }
 
 /** Who holds the lock, as far as it is known: the holder may be between taking it and writing this. */
-function readOwner(path: string): LockHolder | undefined {
+function readOwner(path: string): Owner | undefined {
   try {
     const holder = lockHolderSchema.safeParse(JSON.parse(readFileSync(path, "utf8"))).data;
     return holder !== undefined && isAlive(holder.pid) ? holder : undefined;

@@ -63,6 +63,23 @@ export function streaming({ rigged, needing }: Contract): void {
     );
 
     test(
+      "from any seq on it begins with the record that holds it, and a seq beyond the end gives nothing",
+      rigged(async (rig) => {
+        const drafts = [...allEventDrafts(), turnStart(9), ...deltas(7), title(1), ...deltas(4)];
+        for (const id of ["before", "s", "after"]) await rig.stored(id, drafts);
+        await rig.restart();
+        const { records } = await drain(await rig.store.stream("s"));
+        const end = records.reduce((sum, { count }) => sum + count, 0);
+        for (const fromSeq of [...Array(end + 2).keys(), -1, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER]) {
+          const stream = await rig.store.stream("s", { fromSeq });
+          const rest = await drain(stream);
+          expect(rest).toEqual({ records: records.filter(({ seq, count }) => seq + count > fromSeq) });
+          expect([stream.torn(), stream.header.id]).toEqual([false, "s"]);
+        }
+      }),
+    );
+
+    test(
       "a session that is not there, or only registered, is not found",
       rigged(async (rig) => {
         await rig.create("registered");

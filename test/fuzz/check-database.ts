@@ -26,6 +26,7 @@ interface RawRow {
   readonly body: unknown;
   readonly sources: unknown;
   readonly checksum: unknown;
+  readonly frame?: unknown;
 }
 
 /** What SQLite itself gives of a store. */
@@ -53,7 +54,7 @@ export function readRaw({ files }: Input): RawStore {
     for (const row of database.query<RawRow, []>("SELECT * FROM records ORDER BY id").all()) {
       const session = Math.floor(row.id / 2 ** 32);
       const list = rows.get(session) ?? [];
-      list.push(row);
+      list.push(...unpacked(row));
       rows.set(session, list);
     }
     const sessions = database
@@ -68,6 +69,30 @@ export function readRaw({ files }: Input): RawStore {
     return NOTHING;
   } finally {
     rmSync(folder, { recursive: true });
+  }
+}
+
+/** The rows that a sound segment stands for, or the row itself. Source: docs/format.md, "Segments". */
+function unpacked(row: RawRow): readonly RawRow[] {
+  const { id, count, type, time, body, checksum, frame } = row;
+  if (!(frame instanceof Uint8Array) || typeof body !== "string") return [row];
+  if (Bun.hash.crc32(frame, Bun.hash.crc32(body)) !== checksum || type !== "segment") return [row];
+  const session = Math.floor(id / 2 ** 32);
+  try {
+    const { seq0, time0, data } = JSON.parse(body);
+    const text = Buffer.from(Bun.zstdDecompressSync(frame)).toString();
+    const rows = text.split("\x1e").slice(1);
+    if (seq0 !== id % 2 ** 32 || time0 !== time || data.count !== count) return [row];
+    if (data.rows !== rows.length || data.bytes !== Buffer.byteLength(text) || !text.startsWith("\x1e"))
+      return [row];
+    return rows.map((own) => {
+      const [text = "", sources = null] = own.slice(0, -1).split("\x1f");
+      const { seq, text: _, ...columns } = decodeRecord(text, {}).record;
+      const checksum = recordChecksum({ body: text, sources });
+      return { id: session * 2 ** 32 + seq, ...columns, body: text, sources, checksum };
+    });
+  } catch {
+    return [row];
   }
 }
 

@@ -19,8 +19,8 @@ export async function checkExecutable(
   const from = [kind === "sqlite" ? "--session-db" : "--session-dir", path];
   const [id] = reading.listed.filter((one) => one.isWellFormed() && !one.startsWith("-"));
   const commands = [
-    ["list", ...from],
-    ["list", "--json", ...from],
+    ["list", "--no-cache", ...from],
+    ["list", "--no-cache", "--json", ...from],
     ["verify", "--json", ...from],
   ];
   if (id !== undefined) commands.push(["show", ...from, id], ["show", "--json", ...from, id]);

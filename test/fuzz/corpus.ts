@@ -4,8 +4,9 @@ import fc from "fast-check";
 import type { SessionEvent } from "../../src/session/events.ts";
 import { decodeRecord } from "../../src/session/records.ts";
 import type { Encoding } from "../../src/store/jsonl/layout.ts";
-import { openStore } from "../../src/store/open-store.ts";
+import { openStore, openStoreReadOnly } from "../../src/store/open-store.ts";
 import type { SessionPersistence } from "../../src/store/persistence.ts";
+import { compactSqlite } from "../../src/store/sqlite/compactor.ts";
 import { allEventDrafts, arbitraryEvents, batchSizes, inBatches, toEvents } from "../fixtures/arbitraries.ts";
 import { dshSamples, workloadSample } from "../fixtures/dsh-samples.ts";
 import type { StoreKind } from "../fixtures/host-lab.ts";
@@ -13,7 +14,7 @@ import { streamedTurn } from "../fixtures/streamed-log.ts";
 import { framesOf } from "./frames.ts";
 import { readReference } from "./reference-log.ts";
 import { newFolder, readFiles, storeIn } from "./store-files.ts";
-import { type Files, LEAST_QUOTED, LOGS, type Original, type OriginalRecord } from "./types.ts";
+import { DATABASE, type Files, LEAST_QUOTED, LOGS, type Original, type OriginalRecord } from "./types.ts";
 import { sealed } from "./wal.ts";
 
 /* What inputs are made of: stores and logs that are sound. The same for the same seed. */
@@ -133,7 +134,7 @@ function toRecord(text: string): OriginalRecord {
   return { seq, count, text };
 }
 
-/** Some with one session, some with several, one that is long; half of them as a killed process leaves them. */
+/** Some with one session, some with several, two that are long; half of them as a killed process leaves them, two compacted. */
 async function databases(
   logs: readonly LogSeed[],
   long: readonly LogSeed[],
@@ -146,12 +147,17 @@ async function databases(
     const few = Array.from({ length: 1 + (k % 3) }, (_, n) => logs[(first + n * 3) % logs.length]);
     const chosen = few.filter((log) => log !== undefined);
     const sessions = k === 4 || k === 9 ? [...chosen, ...long] : chosen;
-    made.push(await database([...new Set(sessions)], k % 2 === 1));
+    made.push(await database([...new Set(sessions)], k % 2 === 1, k === 4 || k === 8));
   }
   return made;
 }
 
-async function database(logs: readonly LogSeed[], isKilled: boolean): Promise<DatabaseSeed> {
+async function database(
+  logs: readonly LogSeed[],
+  isKilled: boolean,
+  isCompacted: boolean,
+): Promise<DatabaseSeed> {
+  let originals = logs.map(({ original }) => original);
   const folder = newFolder("corpus");
   try {
     let files: Files | undefined;
@@ -160,15 +166,36 @@ async function database(logs: readonly LogSeed[], isKilled: boolean): Promise<Da
       for (const { original } of logs) await plant(store, original);
       if (isKilled) files = readFiles(folder);
     }
+    if (isCompacted) originals = await compacted(folder, originals);
     files ??= readFiles(folder);
     const wal = files.get("agent.db-wal");
     // Its salts are random, and the same seed must give the same bytes.
     if (wal !== undefined && wal.length > 0) files.set("agent.db-wal", sealed(wal, SALTS));
     for (const name of ["agent.db-shm", "agent.db.lock", "agent.db.owner"]) files.delete(name);
-    return { files, originals: logs.map(({ original }) => original) };
+    return { files, originals };
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** Packs the rows of sessions into small segments. Returns what is read then: runs that were merged are other records. */
+async function compacted(folder: string, originals: readonly Original[]): Promise<Original[]> {
+  const path = join(folder, DATABASE);
+  {
+    const options = { segmentLength: 3_000, leastQuoted: LEAST_QUOTED, leastGain: Number.NEGATIVE_INFINITY };
+    await using compactor = await compactSqlite(path, { dryRun: false, ...options });
+    for (const { id } of originals) await compactor.compact(id);
+    await compactor.finish();
+  }
+  await using store = await openStoreReadOnly({ kind: "sqlite", path }, { clock });
+  const read: Original[] = [];
+  for (const original of originals) {
+    const records: OriginalRecord[] = [];
+    for await (const page of (await store.stream(original.id)).pages)
+      for (const { record } of page) records.push(toRecord(record.text));
+    read.push({ ...original, records });
+  }
+  return read;
 }
 
 /** In several commits, so that the rows of sessions lie mixed. */

@@ -99,6 +99,30 @@ const MUTATIONS: readonly RowMutation[] = [
     return { step: `row ${id}: quotes ${other} instead of ${number}, and its checksum`, forged: true };
   },
   (database, random) => {
+    const sql = "SELECT id, body, frame FROM records WHERE frame IS NOT NULL ORDER BY id";
+    const { version } = database
+      .query<{ version: number }, []>("SELECT user_version AS version FROM pragma_user_version")
+      .get() ?? { version: 0 };
+    const segments =
+      version < 3 ? [] : database.query<{ id: number; body: string; frame: Uint8Array }, []>(sql).all();
+    if (segments.length === 0) return { step: "nothing" };
+    const { id, body, frame } = random.pick(segments);
+    const changed =
+      random.below(4) === 0
+        ? random.pick(segments).frame
+        : mutateText(Buffer.from(Bun.zstdDecompressSync(frame)).toString(), random, false);
+    const packed = changed instanceof Buffer ? Bun.zstdCompressSync(changed) : changed;
+    const bytes = random.below(2) === 0 ? body : body.replace(/"bytes":\d+/, `"bytes":${changed.length}`);
+    const checksum = Bun.hash.crc32(packed, Bun.hash.crc32(bytes));
+    database.run("UPDATE records SET body = ?, frame = ?, checksum = ? WHERE id = ?", [
+      bytes,
+      packed,
+      checksum,
+      id,
+    ]);
+    return { step: `change the rows in segment ${id}, and its checksum`, forged: true };
+  },
+  (database, random) => {
     const { id } = someRow(database, random);
     const to = id + random.pick([1, -1, 2 ** 32, -(2 ** 32), 1_000, 2 ** 40]);
     database.run("UPDATE OR REPLACE records SET id = ? WHERE id = ?", [to, id]);
@@ -137,7 +161,7 @@ const MUTATIONS: readonly RowMutation[] = [
       "UPDATE sessions SET number = number + 1000",
       "UPDATE OR IGNORE sessions SET number = -1 WHERE number = 1",
       "PRAGMA user_version = 1",
-      "PRAGMA user_version = 3",
+      "PRAGMA user_version = 4",
       "PRAGMA application_id = 1",
       "DROP VIEW session_events",
       "ALTER TABLE records ADD COLUMN extra TEXT",

@@ -1,7 +1,7 @@
 import { isEvent, type ModelMessage, type RequestHeader, type SessionEvent } from "../events.ts";
 import { freezeJson } from "../json.ts";
 import type { LogView } from "../log-view.ts";
-import { type DecodedRecord, recordEvents } from "../records.ts";
+import { type DecodedRecord, recordEvents, type SessionRecord } from "../records.ts";
 import { isRunType } from "../runs.ts";
 import { modelMessages } from "./messages.ts";
 import { OpenWork } from "./open-work.ts";
@@ -59,7 +59,7 @@ export class SessionProjections {
 
   /** Folds the record that comes next, as it was read. Returns why its `surfaceOp` does not fit, and then folds nothing. */
   foldDecoded({ record, event }: DecodedRecord): string | undefined {
-    if (event === undefined) this.#openWork.pass(record);
+    if (event === undefined) this.#pass(record);
     else {
       const fault = this.surface.findFault(event);
       if (fault !== undefined) return fault;
@@ -73,7 +73,7 @@ export class SessionProjections {
   catchUp(log: LogView): this {
     for (const record of log.records(this.#seen)) {
       this.#seen = record.seq + record.count;
-      if (isRunType(record.type)) this.#openWork.pass(record);
+      if (isRunType(record.type)) this.#pass(record);
       else for (const event of recordEvents(record)) this.#fold(event);
     }
     return this;
@@ -86,6 +86,11 @@ export class SessionProjections {
 
   transcript(log: LogView, from = 0): Generator<TranscriptEntry> {
     return this.#transcript.entries(log, from);
+  }
+
+  #pass(record: SessionRecord): void {
+    this.#openWork.pass(record);
+    this.#transcript.pass(record);
   }
 
   #fold(event: SessionEvent): void {

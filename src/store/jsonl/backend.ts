@@ -4,6 +4,7 @@ import type { DecodedRecord } from "../../session/records.ts";
 import type {
   AppendBatch,
   AppendOutcome,
+  ListRequest,
   Page,
   PageRequest,
   Repair,
@@ -49,9 +50,9 @@ export class JsonlBackend implements StorageBackend {
     return this.#reader.pathOf(header.id) ?? logPath(this.#root, header, this.#encoding);
   }
 
-  async readStored(id: string): Promise<StoredSession | undefined> {
+  async readStored(id: string, fromSeq?: number): Promise<StoredSession | undefined> {
     await this.#settle(id);
-    return this.#reader.readStored(id);
+    return this.#reader.readStored(id, fromSeq);
   }
 
   async readRevision(id: string): Promise<Revision | undefined> {
@@ -119,7 +120,7 @@ export class JsonlBackend implements StorageBackend {
     }
   }
 
-  async list(request: PageRequest): Promise<Page<StoredSummary>> {
+  async list(request: ListRequest): Promise<Page<StoredSummary>> {
     return this.#reader.list(request);
   }
 

@@ -9,10 +9,10 @@ const DESCRIPTOR_AT = 4;
 const CHECKSUM_FLAG = 0b100;
 const CHECKSUM_SIZE = 4;
 
-/** One frame with a content checksum. */
-export function encodeFrame(content: Uint8Array): Buffer {
+/** One frame with a content checksum. @param level of compression, where another one than the usual is wanted */
+export function encodeFrame(content: Uint8Array, level?: number): Buffer {
   // Bun's compressor writes no checksum: it is the low half of the content's XXH64, and a flag in the header says so.
-  const bare = Bun.zstdCompressSync(content);
+  const bare = Bun.zstdCompressSync(content, level === undefined ? {} : { level });
   const frame = Buffer.allocUnsafe(bare.length + CHECKSUM_SIZE);
   frame.set(bare);
   frame[DESCRIPTOR_AT] = (bare[DESCRIPTOR_AT] ?? 0) | CHECKSUM_FLAG;

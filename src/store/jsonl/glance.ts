@@ -1,5 +1,5 @@
 import { decodeHeader, type SessionHeader } from "../../session/header.ts";
-import type { SessionProblem } from "../backend.ts";
+import type { Revision, SessionProblem } from "../backend.ts";
 import { toStorageError } from "../errors.ts";
 import { toProblem } from "../reading.ts";
 import { firstLine, GLANCE, type LogHead, readHead } from "./head.ts";
@@ -14,18 +14,22 @@ export interface Glance {
   readonly header?: SessionHeader;
   /** Why the header, or the first record, cannot be read. */
   readonly problem?: SessionProblem;
+  /** Absent where the log cannot be opened. */
+  readonly revision?: Revision;
 }
 
 /** Looks at header and first record of a log; the first record only where it lies in the bytes read for the header. */
 export function glanceAt(location: LogLocation): Glance {
   let headerText = "";
+  let revision: Revision | undefined;
   try {
     using file = new LogFile(location);
+    revision = file.revision;
     const head = readHead(file);
     headerText = head.headerText;
     const header = decodeHeader(headerText, { path: location.path });
     const problem = firstRecordProblem(file, head, header.id);
-    return { headerText, header, ...(problem === undefined ? {} : { problem }) };
+    return { headerText, header, revision, ...(problem === undefined ? {} : { problem }) };
   } catch (error) {
     const { path } = location;
     return { headerText, problem: toProblem(toStorageError(error, "The log could not be read", { path })) };

@@ -18,8 +18,17 @@ export interface DecodedLines {
   readonly fault?: { readonly error: HoldfastError; readonly start: number };
 }
 
-/** Decodes the lines of `content`, of which the first event must have the seq `next`. */
-export function decodeLines(content: Buffer, next: number, place: Place, encoding: Encoding): DecodedLines {
+/**
+ * Decodes the lines of `content`, of which the first event must have the seq `next`.
+ * @param decode how a line is read, as long as nothing is wrong
+ */
+export function decodeLines(
+  content: Buffer,
+  next: number,
+  place: Place,
+  encoding: Encoding,
+  decode = decodeRecord,
+): DecodedLines {
   // A frame of nothing: no batch is empty.
   if (content.length === 0) return { records: [], next, fault: { error: partialLine(place), start: 0 } };
   const texts = splitLines(content);
@@ -28,7 +37,7 @@ export function decodeLines(content: Buffer, next: number, place: Place, encodin
   let seq = next;
   for (const text of texts) {
     try {
-      const decoded = decodeRecord(text, place);
+      const decoded = decode(text, place);
       if (decoded.record.seq !== seq) return decodeSlowly(content, next, place, encoding);
       records.push(decoded);
       seq += decoded.record.count;

@@ -1,4 +1,4 @@
-import type { Page, PageRequest, SessionProblem, StoredSummary } from "../backend.ts";
+import type { ListRequest, Page, SessionProblem, StoredSummary } from "../backend.ts";
 import {
   describeDuplicate,
   findLogs,
@@ -24,8 +24,15 @@ const MISNAMED: SessionProblem = {
     "No session id is encoded like the name of this folder or file, so that it cannot be read by its id",
 };
 
-/** One page of the logs below a root, by project and name. Reads the first bytes of each, and changes nothing. */
-export function listLogs(root: string, { limit = DEFAULT_LIMIT, cursor }: PageRequest): Page<StoredSummary> {
+/**
+ * One page of the logs below a root, by project and name. Reads the first bytes of each, and changes nothing.
+ * @param isHeld whether not all of a session's file counts, so that its revision is not that of the file
+ */
+export function listLogs(
+  root: string,
+  { limit = DEFAULT_LIMIT, cursor, revisions }: ListRequest,
+  isHeld: (id: string) => boolean,
+): Page<StoredSummary> {
   const after = cursor === undefined ? undefined : parseCursor(cursor);
   const projects = projectsOf(root);
   const suspects = idsInSeveralPlaces(root, projects);
@@ -38,7 +45,9 @@ export function listLogs(root: string, { limit = DEFAULT_LIMIT, cursor }: PageRe
         return { items, ...(last === undefined ? {} : { nextCursor: last.join(SEPARATOR) }) };
       }
       const isSuspect = entry.hasSibling || suspects.has(entry.encodedId);
-      items.push(summary(root, entry, isSuspect));
+      const { revision, ...item } = summary(root, entry, isSuspect);
+      const isKnown = revisions === true && revision !== undefined && !isHeld(item.id);
+      items.push(isKnown ? { ...item, revision } : item);
       last = entry.key;
     }
   }
@@ -58,10 +67,15 @@ function summary(root: string, entry: LogEntry, isSuspect: boolean): StoredSumma
     const { message } = newerGeneration(id, entry.path, entry.version);
     return { ...known, headerText: "", problem: { state: "unsupported", reason: message } };
   }
-  const { headerText, problem } = glanceAt(entry);
+  const { headerText, problem, revision } = glanceAt(entry);
   const misnamed = decodeId(entry.encodedId) === undefined ? MISNAMED : undefined;
   const found = problem ?? misnamed ?? (isSuspect ? duplicateOf(root, id) : undefined);
-  return { ...known, headerText, ...(found === undefined ? {} : { problem: found }) };
+  return {
+    ...known,
+    headerText,
+    ...(found === undefined ? {} : { problem: found }),
+    ...(revision === undefined ? {} : { revision }),
+  };
 }
 
 function duplicateOf(root: string, id: string): SessionProblem | undefined {

@@ -21,6 +21,10 @@ export class LogIndex {
   end: number;
   /** Seq that comes next at `end`. */
   next: number;
+  /** Whether it has points that nobody came to by reading all that precedes them. */
+  isGuessed = false;
+  /** Offset that guesses may lead up to, of a file of so many bytes. */
+  reach: { readonly size: number; readonly offset: number } | undefined;
 
   /** @param bodyOffset where the first record begins */
   constructor(identity: FileIdentity, bodyOffset: number) {
@@ -55,6 +59,30 @@ export class LogIndex {
       else high = middle - 1;
     }
     return { offset: this.#offsets[low] ?? 0, seq: this.#seqs[low] ?? 0 };
+  }
+
+  /** The point behind another one of this index. */
+  after({ offset }: IndexPoint): IndexPoint | undefined {
+    const k = this.#offsets.indexOf(offset) + 1;
+    const found = this.#offsets[k];
+    return k === 0 || found === undefined ? undefined : { offset: found, seq: this.#seqs[k] ?? 0 };
+  }
+
+  /** Takes in a point that was found by a look at it alone. Returns whether it can be one, by the others. */
+  insert({ offset, seq }: IndexPoint): boolean {
+    const k = this.#seqs.findLastIndex((before) => before < seq) + 1;
+    const [before = -1, behind = Number.POSITIVE_INFINITY] = [this.#offsets[k - 1], this.#offsets[k]];
+    if (k === 0 || offset <= before || offset >= behind || this.#seqs[k] === seq) return false;
+    // What lies up to the end was read.
+    if (offset < this.end ? seq >= this.next : seq < this.next) return false;
+    this.#offsets.splice(k, 0, offset);
+    this.#seqs.splice(k, 0, seq);
+    this.isGuessed = true;
+    if (offset > this.end) {
+      this.end = offset;
+      this.next = seq;
+    }
+    return true;
   }
 
   /** An index with these points, as a sidecar file kept it; it ends with the last. Nothing when they are not in order. */

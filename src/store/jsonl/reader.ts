@@ -1,6 +1,7 @@
 import { type BigIntStats, statSync } from "node:fs";
 import type { DecodedRecord } from "../../session/records.ts";
 import type {
+  ListRequest,
   Page,
   PageRequest,
   Revision,
@@ -8,33 +9,32 @@ import type {
   StoredSession,
   StoredSummary,
 } from "../backend.ts";
-import { breathe, type Pause, STRETCH } from "../breathe.ts";
-import { ClosedError, errorCode, HoldfastError, StorageFailedError, toStorageError } from "../errors.ts";
-import { findLog, type LogEntry } from "./directory.ts";
+import { breathe, STRETCH } from "../breathe.ts";
+import { ClosedError, CorruptError, errorCode, HoldfastError, toStorageError } from "../errors.ts";
+import { findLog } from "./directory.ts";
 import { readHead } from "./head.ts";
 import { LargeLog } from "./large-log.ts";
 import { assertShortId } from "./layout.ts";
 import { listLogs } from "./listing.ts";
-import { identityOf, isSameFile, LogFile } from "./log-file.ts";
+import { identityOf, isSameFile, LogFile, type LogLocation } from "./log-file.ts";
 import { LogIndex } from "./log-index.ts";
+import { addStep, type LogReading, logPages } from "./pages.ts";
+import { lookNear } from "./probe.ts";
 import { revisionUpTo } from "./revision.ts";
-import { type ScanStep, scanLog } from "./scan.ts";
+import { scanLog } from "./scan.ts";
 import { readSidecar, writeSidecar } from "./sidecar.ts";
 import type { TornTail } from "./torn-tail.ts";
 
-/** Records that are given out at once, and their text in UTF-16 units; a single record may have more. */
-const PAGE_RECORDS = 256;
-const PAGE_LENGTH = 1024 * 1024;
 /** Indexes kept in memory. */
 const MAX_INDEXES = 256;
 /** Smaller logs are read whole in no time. */
-const LEAST_SIDECAR = 256 * 1024;
+const LEAST_INDEXED = 256 * 1024;
 
 /** The reading side of a session root. */
 export class JsonlReader implements Disposable {
   readonly #root: string;
   readonly #keepsSidecars: boolean;
-  readonly #paths = new Map<string, LogEntry>();
+  readonly #paths = new Map<string, LogLocation>();
   /** Bytes that are durable, of logs that a commit is on its way to, or that could not be cut back to them. */
   readonly #limits = new Map<string, number>();
   readonly #indexes = new Map<string, LogIndex>();
@@ -93,7 +93,7 @@ export class JsonlReader implements Disposable {
     return this.#paths.get(id)?.path;
   }
 
-  readStored(id: string): StoredSession | undefined {
+  readStored(id: string, fromSeq = 0): StoredSession | undefined {
     const entry = this.#find(id);
     if (entry === undefined) return undefined;
     using file = this.#open(id, entry);
@@ -104,9 +104,17 @@ export class JsonlReader implements Disposable {
     return {
       headerText,
       revision: file.revision,
-      pages: this.#pages(id, file, bodyOffset, (step) => {
-        if (step.kind === "torn") torn = step.tail;
-        else large.take(step.offset, step.records);
+      pages: this.#pages({
+        id,
+        file,
+        bodyOffset,
+        fromSeq,
+        known: fromSeq > 0 ? this.#indexNear(id, entry, file, fromSeq) : undefined,
+        onStep: (step) => {
+          if (step.kind === "torn") torn = step.tail;
+          else large.take(step.offset, step.records);
+        },
+        onEnd: (index) => this.#keep(id, index),
       }),
       torn: () => torn,
       keep: (record) => large.keep(record),
@@ -130,19 +138,29 @@ export class JsonlReader implements Disposable {
     if (entry === undefined) return undefined;
     using file = this.#open(id, entry);
     if (file === undefined) return undefined;
-    const known = this.#indexes.get(id) ?? readSidecar(entry.path, file.identity, file.size);
-    const fits = known !== undefined && isSameFile(known.identity, file.identity) && known.end <= file.size;
-    const index = fits ? known : undefined;
-    const { records, isStale } = await this.#readFrom(id, file, index, fromSeq, limit);
-    if (!isStale) return records;
+    const index = this.#indexNear(id, entry, file, fromSeq);
+    try {
+      const { records, isStale } = await this.#readFrom(id, file, index, fromSeq, limit);
+      if (!isStale) return records;
+    } catch (error) {
+      // A guess may have led into the middle of something.
+      if (!(error instanceof CorruptError) || index?.isGuessed !== true) throw error;
+    }
     // Another log lies here than the one that the index was made from.
     this.#indexes.delete(id);
     return (await this.#readFrom(id, file, undefined, fromSeq, limit)).records;
   }
 
-  list(request: PageRequest): Page<StoredSummary> {
+  list(request: ListRequest): Page<StoredSummary> {
     this.#assertOpen();
-    const { items, ...rest } = listLogs(this.#root, request);
+    const { items, ...rest } = listLogs(this.#root, request, (id) => this.#limits.has(id));
+    // Whoever wants revisions reads what changed: looking for each log in every project would take longer than that.
+    if (request.revisions === true) {
+      for (const { id, location: path, problem } of items) {
+        if (path === undefined || problem !== undefined || this.#paths.has(id)) continue;
+        this.#paths.set(id, { path, encoding: path.endsWith(".zstd") ? "zstd" : "none" });
+      }
+    }
     // A session of which the first commit is on its way is not there yet.
     return { ...rest, items: items.filter(({ id }) => this.#limits.get(id) !== 0) };
   }
@@ -163,56 +181,13 @@ export class JsonlReader implements Disposable {
     if (!this.#keepsSidecars) return;
     for (const [id, index] of this.#indexes) {
       const path = this.#paths.get(id)?.path;
-      if (path !== undefined && index.end >= LEAST_SIDECAR) writeSidecar(path, index);
+      if (path !== undefined && index.end >= LEAST_INDEXED) writeSidecar(path, index);
     }
   }
 
-  async *#pages(
-    id: string,
-    { path, encoding, identity, size }: LogFile,
-    bodyOffset: number,
-    onStep: (step: Exclude<ScanStep, Pause>) => void,
-  ): AsyncGenerator<readonly DecodedRecord[]> {
+  async *#pages(reading: LogReading): AsyncGenerator<readonly DecodedRecord[]> {
     this.#assertOpen();
-    using file = new LogFile({ path, encoding }, size);
-    if (!isSameFile(file.identity, identity) || file.size < size) {
-      throw new StorageFailedError("The log was replaced while it was read", {
-        place: { path, sessionId: id },
-      });
-    }
-    const index = new LogIndex(identity, bodyOffset);
-    let page: DecodedRecord[] = [];
-    let length = 0;
-    let breather = bodyOffset + STRETCH;
-    try {
-      for (const step of scanLog(file, id, { offset: bodyOffset, next: 0, frame: 2 })) {
-        if (step.kind === "pause") {
-          await breathe();
-          continue;
-        }
-        onStep(step);
-        if (step.kind === "records") {
-          addStep(index, step);
-          if (step.end >= breather) {
-            breather = step.end + STRETCH;
-            await breathe();
-          }
-        }
-        for (const decoded of step.records) {
-          page.push(decoded);
-          length += decoded.record.text.length;
-          if (page.length < PAGE_RECORDS && length < PAGE_LENGTH) continue;
-          yield page;
-          page = [];
-          length = 0;
-        }
-      }
-    } catch (error) {
-      if (page.length > 0) yield page;
-      throw error;
-    }
-    this.#keep(id, index);
-    if (page.length > 0) yield page;
+    yield* logPages(reading);
   }
 
   async #readFrom(
@@ -263,6 +238,21 @@ export class JsonlReader implements Disposable {
     return { records, isStale: false };
   }
 
+  /** What is known of the log, and a place near the event where that is little and the log is long. */
+  #indexNear(id: string, entry: LogLocation, file: LogFile, seq: number): LogIndex | undefined {
+    const known = this.#fittingIndex(id, entry, file);
+    if (seq <= 0 || (known === undefined && file.size < LEAST_INDEXED)) return known;
+    const index = known ?? new LogIndex(file.identity, readHead(file).bodyOffset);
+    lookNear(file, index, seq);
+    return known ?? (index.isGuessed ? index : undefined);
+  }
+
+  #fittingIndex(id: string, { path }: LogLocation, { identity, size }: LogFile): LogIndex | undefined {
+    const known = this.#indexes.get(id) ?? readSidecar(path, identity, size);
+    const fits = known !== undefined && isSameFile(known.identity, identity) && known.end <= size;
+    return fits ? known : undefined;
+  }
+
   #keep(id: string, index: LogIndex): void {
     this.#indexes.delete(id);
     for (const oldest of this.#indexes.keys()) {
@@ -281,7 +271,7 @@ export class JsonlReader implements Disposable {
     return index;
   }
 
-  #find(id: string): LogEntry | undefined {
+  #find(id: string): LogLocation | undefined {
     this.#assertOpen();
     if (this.#limits.get(id) === 0) return undefined;
     const known = this.#paths.get(id);
@@ -291,7 +281,7 @@ export class JsonlReader implements Disposable {
     return entry;
   }
 
-  #open(id: string, entry: LogEntry): LogFile | undefined {
+  #open(id: string, entry: LogLocation): LogFile | undefined {
     try {
       return new LogFile(entry, this.#limits.get(id));
     } catch (error) {
@@ -339,10 +329,4 @@ function tryStat(path: string): BigIntStats | undefined {
   } catch {
     return undefined; // a link to itself, or no rights
   }
-}
-
-function addStep(index: LogIndex, step: Extract<ScanStep, { kind: "records" }>): void {
-  if (!step.isWhole) return;
-  const last = step.records.at(-1)?.record;
-  index.add(step.end, last === undefined ? index.next : last.seq + last.count);
 }

@@ -52,7 +52,13 @@ export function repairDrafts(path: string): readonly [log: string, quarantine: s
   return [draft(1), draft(2), draft(3)];
 }
 
-function realLog(path: string): string {
+/** What a compaction writes under a name that does not count. */
+export function compactionDraft(path: string): string {
+  return join(dirname(path), draftName(`${Bun.hash(basename(path)).toString(16)}-c`));
+}
+
+/** The file itself, where a link lies in the place of a log. @throws a system error */
+export function realLog(path: string): string {
   return lookAt(path)?.isSymbolicLink() === true ? realpathSync(path) : path;
 }
 

@@ -1,5 +1,5 @@
 import type { Place } from "../../session/errors.ts";
-import type { DecodedRecord } from "../../session/records.ts";
+import type { DecodedRecord, decodeRecord } from "../../session/records.ts";
 import type { Pause } from "../breathe.ts";
 import { CorruptError, type HoldfastError } from "../errors.ts";
 import { decodeLines, isWholeRecord } from "./line-decoder.ts";
@@ -29,6 +29,8 @@ export interface ScanStart {
   readonly next: number;
   /** Number of the frame, from 1; unknown where the scan began in the middle. */
   readonly frame?: number;
+  /** How a line is read; {@link decodeRecord} when absent. */
+  readonly decode?: typeof decodeRecord;
 }
 
 /**
@@ -54,10 +56,19 @@ function* scanUnits(
       yield* endOf(file, unit, next, place);
       return;
     }
-    const { records, next: after, fault } = decodeLines(unit.content, next, place, file.encoding);
+    const {
+      records,
+      next: after,
+      fault,
+    } = decodeLines(unit.content, next, place, file.encoding, start.decode);
     if (fault !== undefined && unit.frames > 1) {
       // Once more, frame by frame, for the place of the fault.
-      yield* scanUnits(file, sessionId, { offset, next, ...(frame === undefined ? {} : { frame }) }, false);
+      yield* scanUnits(
+        file,
+        sessionId,
+        { ...start, offset, next, ...(frame === undefined ? {} : { frame }) },
+        false,
+      );
       return;
     }
     if (records.length > 0 || fault === undefined) {

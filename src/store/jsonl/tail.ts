@@ -40,7 +40,8 @@ function* hasLaterTurnEnd(file: LogFile, offset: number): Generator<Pause, boole
   return false;
 }
 
-function isTurnEnd(line: Buffer): boolean {
+/** Whether a line is an event that ends a Turn. */
+export function isTurnEnd(line: Buffer): boolean {
   try {
     const value: unknown = JSON.parse(decodeUtf8(line, {}));
     return typeof value === "object" && value !== null && "type" in value && value.type === "turn/end";

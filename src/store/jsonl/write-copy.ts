@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { breathe } from "../breathe.ts";
 import { errorCode, HoldfastError, StorageFailedError, toStorageError } from "../errors.ts";
@@ -45,7 +46,7 @@ export async function writeCopy(
       await copyLog(entry, folders.logPath(entry), system);
     } catch (error) {
       // A log that was deleted meanwhile is none any more.
-      if (errorCode(error) === "ENOENT") continue;
+      if (errorCode(error) === "ENOENT" && !existsSync(entry.path)) continue;
       failed.push({ id: idOf(entry), error: asLogError(error, entry) });
     }
     onProgress?.(done + 1, entries.length);
@@ -59,7 +60,8 @@ export async function writeCopy(
 function asLogError(error: unknown, { path }: LogEntry): HoldfastError {
   const typed = toStorageError(error, "The log could not be copied", { path });
   if (typed instanceof HoldfastError && typed.code !== "storage-full") return typed;
-  throw typed;
+  // It is the backup that has no room.
+  throw error;
 }
 
 function idOf({ encodedId }: LogEntry): string {

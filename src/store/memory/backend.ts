@@ -41,11 +41,11 @@ export class MemoryBackend implements StorageBackend {
     return "memory";
   }
 
-  async readStored(id: string): Promise<StoredSession | undefined> {
+  async readStored(id: string, fromSeq = 0): Promise<StoredSession | undefined> {
     this.#assertOpen();
     const session = this.#sessions.get(id);
     if (session === undefined) return undefined;
-    const records = [...session.records];
+    const records = session.records.filter(({ seq, count }) => seq + count > fromSeq);
     return {
       headerText: session.headerText,
       revision: revisionOf(session),

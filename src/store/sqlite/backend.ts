@@ -4,6 +4,7 @@ import type { DecodedRecord } from "../../session/records.ts";
 import type {
   AppendBatch,
   AppendOutcome,
+  ListRequest,
   Page,
   PageRequest,
   Repair,
@@ -38,8 +39,8 @@ export class SqliteBackend implements StorageBackend {
     return `${this.#path}#${id}`;
   }
 
-  async readStored(id: string): Promise<StoredSession | undefined> {
-    return this.#open.readStored(id);
+  async readStored(id: string, fromSeq?: number): Promise<StoredSession | undefined> {
+    return this.#open.readStored(id, fromSeq);
   }
 
   async readRevision(id: string): Promise<Revision | undefined> {
@@ -62,7 +63,7 @@ export class SqliteBackend implements StorageBackend {
     return this.#writer.commitRepair(id, repair);
   }
 
-  async list(request: PageRequest): Promise<Page<StoredSummary>> {
+  async list(request: ListRequest): Promise<Page<StoredSummary>> {
     return this.#open.list(request);
   }
 

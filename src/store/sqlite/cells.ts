@@ -104,25 +104,35 @@ class Cursor {
   }
 }
 
-/** A value of a record: a number, or where its text lies; nothing where it is of another type. */
-export type CellValue = number | { readonly from: number; readonly to: number } | null | undefined;
+/** Where a text or a blob lies. */
+export interface CellSpan {
+  readonly from: number;
+  readonly to: number;
+  readonly isBlob: boolean;
+}
 
-/** The values of a whole record; nothing where it does not have exactly so many, or they do not fill it. */
-export function valuesOf(record: Uint8Array, columns: number): CellValue[] | undefined {
+/** A value of a record: a number, or where it lies; nothing where it is of another type. */
+export type CellValue = number | CellSpan | null | undefined;
+
+/**
+ * The values of a whole record; nothing where it does not have so many, or they do not fill it.
+ * @param most values that it may have; as many as `columns` when absent
+ */
+export function valuesOf(record: Uint8Array, columns: number, most = columns): CellValue[] | undefined {
   const cursor = new Cursor(record, 0);
   const header = cursor.number();
   if (header > record.length || header < columns + 1) return undefined;
   const view = new DataView(record.buffer, record.byteOffset, record.byteLength);
   const values: CellValue[] = [];
   let at = header;
-  while (cursor.at < header && values.length < columns) {
+  while (cursor.at < header && values.length < most) {
     const type = cursor.number();
     const size = sizeOf(type);
     if (at + size > record.length) return undefined;
     values.push(valueAt(view, at, type, size));
     at += size;
   }
-  return cursor.at === header && values.length === columns && at === record.length ? values : undefined;
+  return cursor.at === header && values.length >= columns && at === record.length ? values : undefined;
 }
 
 /** Sizes of the numbers of the types 1 to 6, and of the others below 12. */
@@ -134,7 +144,7 @@ function sizeOf(type: number): number {
 }
 
 function valueAt(view: DataView, at: number, type: number, size: number): CellValue {
-  if (type > FIRST_BLOB) return type % 2 === 1 ? { from: at, to: at + size } : undefined;
+  if (type >= FIRST_BLOB) return { from: at, to: at + size, isBlob: type % 2 === 0 };
   if (type === 0) return null;
   if (type === 8 || type === 9) return type - 8;
   if (type > 6) return undefined;

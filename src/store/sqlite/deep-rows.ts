@@ -1,8 +1,9 @@
 import type { ReadAccess } from "./access.ts";
 import { MAX_EVENTS } from "./keys.ts";
-import { isSame, type PageScan } from "./page-scan.ts";
-import { type Owner, type SoundRow, type Walked, walkRows } from "./row-walk.ts";
-import type { RecordRow } from "./rows.ts";
+import type { PageScan } from "./page-scan.ts";
+import { type SoundRow, type Walked, walkRows } from "./row-walk.ts";
+import type { Owner, RecordRow } from "./rows.ts";
+import { agree } from "./same-events.ts";
 
 /**
  * The rows of one session: those that the table leads to, and where they leave a gap or end, those that lie in other
@@ -18,7 +19,7 @@ export function* deepRows(access: ReadAccess, owner: Owner, scan: PageScan): Gen
     }
     let rows: SoundRow[] = [];
     for (const sound of walked.rows) {
-      branch.meet(sound.row);
+      branch.meet(sound);
       const { seq, count } = sound.row;
       if (seq > next) {
         if (rows.length > 0) yield { kind: "rows", rows };
@@ -49,19 +50,22 @@ function* fill(
  * are another branch of its log, from the first row that differs.
  */
 class LostBranch {
-  readonly #rows: readonly RecordRow[];
+  readonly #rows: readonly SoundRow[];
   #at = 0;
   #end = Number.POSITIVE_INFINITY;
 
-  constructor(rows: readonly RecordRow[]) {
+  constructor(rows: readonly SoundRow[]) {
     this.#rows = rows;
   }
 
   /** Compares with a row that the table leads to; they come in order. */
-  meet(row: RecordRow): void {
+  meet(sound: SoundRow): void {
+    const { seq, count } = sound.row;
     for (let lost = this.#rows[this.#at]; lost !== undefined; lost = this.#rows[this.#at]) {
-      if (lost.seq >= row.seq + row.count) return;
-      if (lost.seq + lost.count > row.seq && !isSame(lost, row)) this.#end = Math.min(this.#end, lost.seq);
+      const { row } = lost;
+      if (row.seq >= seq + count) return;
+      if (!agree(lost, sound)) this.#end = Math.min(this.#end, row.seq);
+      if (row.seq + row.count > seq + count) return;
       this.#at += 1;
     }
   }

@@ -222,7 +222,8 @@ export class SqliteExaminer implements StoreExaminer {
           if (walked.kind === "damage") yield walked;
           else {
             const { rows } = walked;
-            const placeOf = (k: number): Place => rowPlace(owner, rows[k]?.row.seq ?? 0);
+            const placeOf = (k: number): Place =>
+              rowPlace(owner, rows[k]?.decoded.record.seq ?? 0, rows[k]?.segment);
             yield { kind: "records", records: rows.map(({ decoded }) => decoded), placeOf };
           }
         }

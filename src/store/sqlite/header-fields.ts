@@ -7,8 +7,8 @@ import { provenShape } from "./page-shape.ts";
 
 /** "Hold" in ASCII: the `application_id` of a Holdfast store. */
 export const APPLICATION_ID = 0x486f6c64;
-/** The `user_version` that this program writes. */
-export const SCHEMA_VERSION = 2;
+/** The latest `user_version` that this program writes: that of a store in which a session was compacted. Others have 2. */
+export const SCHEMA_VERSION = 3;
 /** The first that there was. This program reads it and all that came later. */
 const FIRST_VERSION = 1;
 /** Versions that later programs will write. What is above them is no version. */
@@ -122,5 +122,6 @@ function identityFault(header: Buffer): HeaderFault | undefined {
     return { offset: APPLICATION, expected, found };
   }
   if (isKnownVersion(version)) return undefined;
-  return { offset: USER_VERSION, expected: `schema version ${SCHEMA_VERSION}`, found: String(version) };
+  const expected = `schema version ${FIRST_VERSION} to ${SCHEMA_VERSION}`;
+  return { offset: USER_VERSION, expected, found: String(version) };
 }

@@ -22,6 +22,12 @@ export function recordChecksum({ body, sources }: RowText): number {
   return Bun.hash.crc32(sources === null ? body : body + sources);
 }
 
+/** As {@link recordChecksum}, of any row: that of one with a frame goes on with the frame. */
+export function rowChecksum(row: RowText & { readonly frame?: Uint8Array | null }): number {
+  const checksum = recordChecksum(row);
+  return row.frame === undefined || row.frame === null ? checksum : Bun.hash.crc32(row.frame, checksum);
+}
+
 /** CRC-32 over key and header. */
 export function headerChecksum(key: string, header: string): number {
   return Bun.hash.crc32(`${key}\n${header}`);

@@ -4,15 +4,18 @@ import { idOf } from "./examined-header.ts";
 import { type PageAddress, PageFile } from "./page-file.ts";
 import { provenShape } from "./page-shape.ts";
 import { recordIn, sessionIn, textAt } from "./proven-rows.ts";
-import type { Owner, SoundRow } from "./row-walk.ts";
-import { decodeRow, type RecordRow, type SessionRow } from "./rows.ts";
+import { type SoundRow, soundRows } from "./row-walk.ts";
+import type { Owner, RecordRow, SessionRow } from "./rows.ts";
+import { theWhole } from "./same-events.ts";
 
 const KEY_COLUMNS = 2;
+/** The index of texts keeps these, each with a number, in rows that look like the keys of sessions. */
+const INDEX_SETTINGS: ReadonlySet<string | undefined> = new Set(["hashsize", "version"]);
 
 /** Rows of one session in one page. */
 interface Holding {
   readonly address: PageAddress;
-  /** Seqs of the first and the last of them. */
+  /** The first and the last seq in them. */
   readonly first: number;
   readonly last: number;
 }
@@ -75,7 +78,7 @@ export class PageScan implements Disposable {
 
   /**
    * The rows of a session from seq `from` to seq `to` (exclusive), in order, some at a time. Where rows contradict each
-   * other none of them counts.
+   * other none of them counts; where one holds what others hold, too, it alone does.
    * @param isWanted says of a row of the lost part of the log whether it counts
    */
   *rows(owner: Owner, from: number, to: number, isWanted = (_: ScannedRow) => true): Generator<ScannedRow[]> {
@@ -89,16 +92,16 @@ export class PageScan implements Disposable {
       const groups = overlapping(pending);
       const ready = groups.filter(({ end }) => end <= settled);
       pending = groups.filter(({ end }) => end > settled).flatMap(({ rows }) => rows);
-      const sound = ready.flatMap(({ rows }) => (rows.length === 1 ? rows : []));
+      const sound = ready.flatMap(({ rows }) => theWhole(rows) ?? []);
       if (sound.length > 0) yield sound;
     }
   }
 
   /** The rows of a session in the lost part of the log, in order. */
-  lostRows(owner: Owner): readonly RecordRow[] {
+  lostRows(owner: Owner): readonly SoundRow[] {
     const holdings = this.#holdings.get(owner.number)?.filter(({ address }) => address.isLost) ?? [];
-    const rows = holdings.flatMap(({ address }) => this.#rowsIn(address, owner)).map(({ row }) => row);
-    return rows.sort((a, b) => a.seq - b.seq);
+    const rows = holdings.flatMap(({ address }) => this.#rowsIn(address, owner));
+    return rows.sort((a, b) => a.row.seq - b.row.seq);
   }
 
   [Symbol.dispose](): void {
@@ -110,10 +113,12 @@ export class PageScan implements Disposable {
     for (const cell of cellsOf(page, address.page, this.#pages.shape)) {
       const payload = this.#payload(cell, address);
       if (payload === undefined) continue;
-      if (recordIn(payload, cell) !== undefined) {
+      const record = recordIn(payload, cell);
+      if (record !== undefined) {
         const { high, low } = cell;
+        const end = low + Math.max(0, record.count - 1);
         const span = spans.get(high);
-        spans.set(high, { first: Math.min(low, span?.first ?? low), last: Math.max(low, span?.last ?? low) });
+        spans.set(high, { first: Math.min(low, span?.first ?? low), last: Math.max(end, span?.last ?? end) });
         continue;
       }
       const session = sessionIn(payload, cell);
@@ -132,7 +137,8 @@ export class PageScan implements Disposable {
       const [key, number] = payload === undefined ? [] : (valuesOf(payload, KEY_COLUMNS) ?? []);
       if (payload === undefined || typeof number !== "number") continue;
       const text = textAt(payload, key);
-      if (text !== undefined && idOf(text) !== undefined) this.keys.set(number, text);
+      if (INDEX_SETTINGS.has(text) || text === undefined || idOf(text) === undefined) continue;
+      this.keys.set(number, text);
     }
   }
 
@@ -144,10 +150,18 @@ export class PageScan implements Disposable {
     for (const cell of cellsOf(page, address.page, this.#pages.shape)) {
       if (cell.high !== owner.number) continue;
       const payload = this.#payload(cell, address);
-      const row = payload === undefined ? undefined : recordIn(payload, cell)?.();
-      const decoded = row === undefined ? undefined : tryDecode(row, owner);
-      if (row === undefined || decoded === undefined) continue;
-      rows.push({ row, ...decoded, ...(offset === undefined ? {} : { offset }) });
+      const row = payload === undefined ? undefined : recordIn(payload, cell)?.row();
+      for (const sound of row === undefined ? [] : trySound(row, owner)) {
+        const { decoded, checksum, sources, segment } = sound;
+        rows.push({
+          row: sound.row,
+          decoded,
+          checksum,
+          ...(sources === undefined ? {} : { sources }),
+          ...(segment === undefined ? {} : { segment }),
+          ...(offset === undefined ? {} : { offset }),
+        });
+      }
     }
     return rows;
   }
@@ -177,15 +191,15 @@ function overlapping(rows: readonly ScannedRow[]): { readonly rows: ScannedRow[]
 }
 
 /** Whether two rows, sound each, hold the same. */
-export function isSame(left: RecordRow, right: RecordRow): boolean {
+function isSame(left: RecordRow, right: RecordRow): boolean {
   return left.seq === right.seq && left.body === right.body && left.sources === right.sources;
 }
 
-function tryDecode(row: RecordRow, owner: Owner) {
+function trySound(row: RecordRow, owner: Owner): readonly SoundRow[] {
   try {
-    return decodeRow(row, owner.id, owner.path);
+    return soundRows(row, owner);
   } catch (error) {
-    if (error instanceof CorruptError) return undefined;
+    if (error instanceof CorruptError) return [];
     throw error;
   }
 }

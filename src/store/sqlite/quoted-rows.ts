@@ -112,18 +112,20 @@ export class QuotedRows {
     const start = deltas[0]?.[0] ?? 0;
     const known = this.#known.get(start);
     if (known?.checksum === checksum && isSame(known.deltas, deltas)) return known.found;
-    const found = this.#look(deltas, checksum);
+    let found = this.#look(deltas, checksum, this.#deltas);
+    // A session that was compacted while it was read has the same deltas in other rows.
+    if (found.fault !== undefined && this.#load !== undefined) found = this.#look(deltas, checksum, []);
     this.#known.set(start, { checksum, deltas, found });
     return found;
   }
 
-  #look(ranges: Quote["deltas"], checksum: number): Found {
+  #look(ranges: Quote["deltas"], checksum: number, known: readonly DecodedRow[]): Found {
     const records: SessionRecord[] = [];
     let actual = 0;
     let block: string | undefined;
     for (const [first, last] of ranges) {
-      const at = this.#indexOf(first);
-      const deltas = at === undefined ? this.#loaded(first, last) : this.#deltas;
+      const at = indexOf(known, first);
+      const deltas = at === undefined ? this.#loaded(first, last) : known;
       if (typeof deltas === "string") return missing(first, last, deltas);
       let next = first;
       for (let k = at ?? 0; next <= last; k += 1) {
@@ -146,21 +148,10 @@ export class QuotedRows {
     return otherThan("what stands in a JSON string", `something else in those ${from}`);
   }
 
-  /** Where the deltas that begin at a seq lie among those that were given here. */
-  #indexOf(first: number): number | undefined {
-    let [low, high] = [0, this.#deltas.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#deltas[middle]?.decoded.record.seq ?? 0) < first) low = middle + 1;
-      else high = middle;
-    }
-    return this.#deltas[low]?.decoded.record.seq === first ? low : undefined;
-  }
-
   /** Deltas from one seq to another, as far as there are any, or why they cannot be read. */
   #loaded(first: number, last: number): readonly DecodedRow[] | string {
-    const rows = this.#load?.(first, last) ?? [];
     try {
+      const rows = this.#load?.(first, last) ?? [];
       return rows.map((row) => {
         const { seq, count, type, time, body: text, checksum } = row;
         assertChecksum(row, { seq });
@@ -173,6 +164,17 @@ export class QuotedRows {
       return `at seq ${error.place.seq}: ${error.what}`;
     }
   }
+}
+
+/** Where the deltas that begin at a seq lie among those that are known. */
+function indexOf(deltas: readonly DecodedRow[], first: number): number | undefined {
+  let [low, high] = [0, deltas.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((deltas[middle]?.decoded.record.seq ?? 0) < first) low = middle + 1;
+    else high = middle;
+  }
+  return deltas[low]?.decoded.record.seq === first ? low : undefined;
 }
 
 function isSame(left: Quote["deltas"], right: Quote["deltas"]): boolean {

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
-import type { DecodedRecord } from "../../session/records.ts";
+import type { DecodedRecord, decodeRecord } from "../../session/records.ts";
 import type {
+  ListRequest,
   Page,
   PageRequest,
   Revision,
@@ -12,7 +13,9 @@ import { ClosedError, CorruptError, toStorageError } from "../errors.ts";
 import { PlainAccess, type ReadAccess } from "./access.ts";
 import { formatRevision, headerChecksum, MAX_EVENTS, sessionKey } from "./keys.ts";
 import { QuotedRows } from "./quoted-rows.ts";
+import { otherShape, RowPages } from "./row-pages.ts";
 import {
+  type DecodedRow,
   decodeRow,
   describeSession,
   isRecordRow,
@@ -21,31 +24,22 @@ import {
   type RecordRow,
   type SessionRow,
 } from "./rows.ts";
+import { isSegment, PackedRow, SegmentReader } from "./segment.ts";
 import listSessions from "./sql/list-sessions.sql" with { type: "text" };
-import selectPage from "./sql/select-page.sql" with { type: "text" };
+import selectPageAt from "./sql/select-page-at.sql" with { type: "text" };
 import selectRange from "./sql/select-range.sql" with { type: "text" };
 import selectRecordStart from "./sql/select-record-start.sql" with { type: "text" };
 import selectSession from "./sql/select-session.sql" with { type: "text" };
 import selectStraySession from "./sql/select-stray-session.sql" with { type: "text" };
 import selectTail from "./sql/select-tail.sql" with { type: "text" };
 
-/** Rows read at once; a page is decoded before the next is read. */
-const PAGE_ROWS = 256;
-/** Text of the rows read at once, in UTF-16 units; a single row may have more. */
-const PAGE_LENGTH = 1024 * 1024;
-
 const DEFAULT_LIMIT = 100;
-
-interface RowPage {
-  readonly rows: readonly RecordRow[];
-  readonly isEnd: boolean;
-  readonly fault?: { readonly error: unknown };
-}
 
 /** The reading side of a SQLite store: its own read-only connection, which a commit under way never blocks. */
 export class SqliteReader implements Disposable {
   readonly #path: string;
   readonly #access: ReadAccess;
+  readonly #segments = new SegmentReader();
   #closed = false;
 
   /** `open` makes the connection; an ordinary one when absent. */
@@ -54,13 +48,14 @@ export class SqliteReader implements Disposable {
     this.#access = this.#typed(() => open(path));
   }
 
-  readStored(id: string): StoredSession | undefined {
+  /** @param decode how a record is read; as {@link decodeRecord} does when absent */
+  readStored(id: string, fromSeq = 0, decode?: typeof decodeRecord): StoredSession | undefined {
     const session = this.#session(id);
     if (session === undefined) return undefined;
     return {
       headerText: session.header,
       revision: this.#revision(session),
-      pages: this.#pages(id, session.number),
+      pages: this.#pages(id, session.number, fromSeq, decode),
       torn: () => undefined,
     };
   }
@@ -73,25 +68,25 @@ export class SqliteReader implements Disposable {
   readSuffix(id: string, fromSeq: number, limit: number): readonly DecodedRecord[] | undefined {
     const session = this.#session(id);
     if (session === undefined) return undefined;
-    // Row ids hold session and seq, so that a seq out of bounds would lead into another session.
-    const seq = Math.min(Math.max(fromSeq, 0), MAX_EVENTS - 1);
-    const start = this.#get(selectRecordStart, { session: session.number, seq });
-    const from = isTailRow(start) ? start.seq : seq;
-    if (isTailRow(start)) this.#assertFollows(id, session.number, from);
-    const rows = this.#rows(selectPage, { session: session.number, from, limit });
-    const last = rows.at(-1);
+    const seq = boundedSeq(fromSeq);
+    const rows = this.read((database) => this.#suffix(database, id, session.number, seq, limit));
+    this.#assertFollows(id, session.number, rows[0], seq);
+    const last = rows.at(-1)?.decoded.record;
     // What is asked for goes beyond what can be read.
     if (last === undefined || last.seq + last.count - seq < limit) this.#assertWhole(id);
     const quoted = this.#quoted(id, session.number);
-    return rows.map((row) => quoted.take(decodeRow(row, id, this.#path)));
+    return rows.map((row) => quoted.take(row));
   }
 
-  list(request: PageRequest): Page<StoredSummary> {
-    return this.#list(request, describeSession);
+  list(request: ListRequest): Page<StoredSummary> {
+    // Where the end of the log is hidden, no revision tells that a session is whole.
+    const isKnown = request.revisions === true && this.#hiddenEnd() === undefined;
+    if (!isKnown) return this.#list(request, describeSession);
+    return this.#list(request, (row, revision) => ({ ...describeSession(row), revision: revision() }));
   }
 
   listSnapshots(request: PageRequest): Page<SnapshotSummary> {
-    return this.#list(request, (row) => ({ id: describeSession(row).id, revision: this.#revision(row) }));
+    return this.#list(request, (row, revision) => ({ id: describeSession(row).id, revision: revision() }));
   }
 
   /** Whether rows lie here that belong to no session. */
@@ -104,11 +99,17 @@ export class SqliteReader implements Disposable {
     this.#access[Symbol.dispose]();
   }
 
-  /** Whoever reads all stops at a row that says again what the one before it says; whoever begins there must as well. */
-  #assertFollows(id: string, session: number, from: number): void {
-    if (from === 0) return;
+  /**
+   * Whoever reads all stops at a row that says again what the one before it says; whoever begins there must as well.
+   * @param row the first of those that were read from `fromSeq` on
+   */
+  #assertFollows(id: string, session: number, row: DecodedRow | undefined, fromSeq: number): void {
+    const from = row?.decoded.record.seq ?? 0;
+    if (from === 0 || from > fromSeq) return;
     const before = this.#get(selectRecordStart, { session, seq: from - 1 });
     const end = isTailRow(before) ? before.seq + before.count : 0;
+    // The one before it is the segment that it lies in.
+    if (row instanceof PackedRow && row.segment === Object(before).seq) return;
     if (end <= from) return;
     throw new CorruptError("An event stands twice in the log", {
       expected: `seq ${end}`,
@@ -124,7 +125,7 @@ export class SqliteReader implements Disposable {
       this.#assertWhole(id);
       return undefined;
     }
-    if (!isSessionRow(session)) throw this.#otherShape();
+    if (!isSessionRow(session)) throw otherShape(this.#path);
     const actual = headerChecksum(key, session.header);
     if (actual === session.checksum) return session;
     throw new CorruptError("The checksum of the session header does not match", {
@@ -135,20 +136,52 @@ export class SqliteReader implements Disposable {
   }
 
   #revision(session: SessionRow): Revision {
-    const tail = this.#get(selectTail, { session: session.number });
+    return this.read((database) => this.#revisionIn(database, session));
+  }
+
+  #revisionIn(database: Database, session: SessionRow): Revision {
+    const tail = database.query(selectTail).get({ session: session.number }) ?? undefined;
     if (tail === undefined) return formatRevision(session, 0, 0);
-    if (!isTailRow(tail)) throw this.#otherShape();
+    if (!isTailRow(tail)) throw otherShape(this.#path);
     return formatRevision(session, tail.seq + tail.count, tail.checksum);
   }
 
-  async *#pages(id: string, session: number): AsyncGenerator<readonly DecodedRecord[]> {
+  /** Rows from the one on that holds the event `seq`, or stands last before it. */
+  #suffix(database: Database, id: string, session: number, seq: number, limit: number): DecodedRow[] {
+    const place = { path: this.#path, sessionId: id };
+    const found: DecodedRow[] = [];
+    for (const row of database.query(selectPageAt).iterate({ session, from: seq, limit })) {
+      if (!isRecordRow(row)) throw otherShape(this.#path);
+      if (!isSegment(row)) found.push(decodeRow(row, id, this.#path));
+      else {
+        const segment = this.#segments.open(row, session, { ...place, seq: row.seq });
+        found.push(...segment.rows(seq));
+      }
+      // One of them may be many. Leaving the loop early ends the statement.
+      if (found.length >= limit) break;
+    }
+    return found.slice(0, limit);
+  }
+
+  async *#pages(
+    id: string,
+    session: number,
+    fromSeq: number,
+    decode: typeof decodeRecord | undefined,
+  ): AsyncGenerator<readonly DecodedRecord[]> {
     const quoted = this.#quoted(id, session);
-    let from = 0;
-    for (;;) {
-      const { rows, isEnd, fault } = this.#page(session, from);
+    const owner = { path: this.#path, id, number: session };
+    const from = boundedSeq(fromSeq);
+    const pages = new RowPages(owner, this.#segments, from, decode);
+    for (let isFirst = true; ; isFirst = false) {
+      const { rows, isEnd, fault } = this.read((database) => pages.read(database));
       const page: DecodedRecord[] = [];
       try {
-        for (const row of rows) page.push(quoted.take(decodeRow(row, id, this.#path)));
+        const unpacked = rows.values().flatMap((row) => pages.unpack(row));
+        for (const row of unpacked) {
+          if (isFirst && page.length === 0) this.#assertFollows(id, session, row, from);
+          page.push(quoted.take(row));
+        }
         if (fault !== undefined) throw fault.error;
       } catch (error) {
         // What precedes the damage is good.
@@ -160,76 +193,61 @@ export class SqliteReader implements Disposable {
         this.#assertWhole(id);
         return;
       }
-      from = (rows.at(-1)?.seq ?? from) + 1;
     }
-  }
-
-  /** Rows from a seq on, as many as make a page, whether they are the last ones, and why no more could be read. */
-  #page(session: number, from: number): RowPage {
-    return this.#read((database) => {
-      const rows: RecordRow[] = [];
-      let length = 0;
-      try {
-        // Leaving the loop early ends the statement.
-        for (const row of database.query(selectPage).iterate({ session, from, limit: PAGE_ROWS })) {
-          if (!isRecordRow(row)) throw this.#otherShape();
-          rows.push(row);
-          length += row.body.length;
-          if (length >= PAGE_LENGTH) return { rows, isEnd: false };
-        }
-      } catch (error) {
-        return { rows, isEnd: true, fault: { error } };
-      }
-      return { rows, isEnd: rows.length < PAGE_ROWS };
-    });
   }
 
   /** What rows quote is read by itself where it lies before those that are read, or far back. */
   #quoted(id: string, session: number): QuotedRows {
     const place = { path: this.#path, sessionId: id };
-    return new QuotedRows(place, (first, last) => this.#rows(selectRange, { session, first, last }));
+    return new QuotedRows(place, (first, last) => {
+      const rows = this.#rows(selectRange, { session, first, last });
+      const unpacked = this.#segments.unpack(rows, session, first, place);
+      return unpacked.filter(({ seq }) => seq >= first && seq <= last);
+    });
   }
 
   #rows(sql: string, parameters: Record<string, number>): RecordRow[] {
-    const rows = this.#read((database) => database.query(sql).all(parameters));
+    const rows = this.read((database) => database.query(sql).all(parameters));
     if (rows.every(isRecordRow)) return rows;
-    throw this.#otherShape();
+    throw otherShape(this.#path);
   }
 
-  #list<T>({ limit = DEFAULT_LIMIT, cursor }: PageRequest, map: (row: SessionRow) => T): Page<T> {
+  /** @param map gets a row, and a way to its revision */
+  #list<T>(
+    { limit = DEFAULT_LIMIT, cursor }: PageRequest,
+    map: (row: SessionRow, revision: () => Revision) => T,
+  ): Page<T> {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
-    const rows = this.#read((database) => database.query(listSessions).all({ before, limit: limit + 1 }));
-    if (!rows.every(isSessionRow)) throw this.#otherShape();
+    const rows = this.read((database) => database.query(listSessions).all({ before, limit: limit + 1 }));
+    if (!rows.every(isSessionRow)) throw otherShape(this.#path);
     // Sessions may be missing in any listing, but one without any would say that there are none.
     if (rows.length === 0) this.#assertWhole();
     const page = rows.slice(0, limit);
     const last = page.at(-1);
     return {
-      items: page.map(map),
+      // In one read, which costs a look at the files.
+      items: this.read((database) => page.map((row) => map(row, () => this.#revisionIn(database, row)))),
       ...(rows.length > limit && last !== undefined ? { nextCursor: String(last.number) } : {}),
     };
   }
 
   /** @throws CorruptError where the end of the log, and with it that of any session, cannot be read */
   #assertWhole(sessionId?: string): void {
-    if (this.#closed) throw new ClosedError();
-    const error = this.#typed(() => this.#access.hiddenEnd());
+    const error = this.#hiddenEnd();
     if (error !== undefined) throw sessionId === undefined ? error : error.at({ sessionId });
   }
 
+  #hiddenEnd(): CorruptError | undefined {
+    if (this.#closed) throw new ClosedError();
+    return this.#typed(() => this.#access.hiddenEnd());
+  }
+
   #get(sql: string, parameters: Record<string, string | number>): unknown {
-    return this.#read((database) => database.query(sql).get(parameters)) ?? undefined;
+    return this.read((database) => database.query(sql).get(parameters)) ?? undefined;
   }
 
-  #otherShape(): CorruptError {
-    return new CorruptError("A row has another shape", {
-      expected: "the columns of the table",
-      found: "other types",
-      place: { path: this.#path },
-    });
-  }
-
-  #read<T>(task: (database: Database) => T): T {
+  /** Runs a task that only reads. @throws as all reading does */
+  read<T>(task: (database: Database) => T): T {
     if (this.#closed) throw new ClosedError();
     return this.#typed(() => this.#access.read(task));
   }
@@ -241,4 +259,9 @@ export class SqliteReader implements Disposable {
       throw toStorageError(error, "The store could not be read", { path: this.#path });
     }
   }
+}
+
+/** Row ids hold session and seq, so that a seq out of bounds would lead into another session. */
+function boundedSeq(seq: number): number {
+  return Math.min(Math.max(seq, 0), MAX_EVENTS - 1);
 }

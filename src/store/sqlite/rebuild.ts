@@ -8,14 +8,17 @@ import { QuarantineWriter, type SqlValue } from "../quarantine.ts";
 import { type ExaminedSqliteSession, SqliteExaminer } from "./examine.ts";
 import { sizeOf } from "./identity.ts";
 import { MAX_EVENTS, sessionKey } from "./keys.ts";
+import { admitSegments } from "./migrate.ts";
 import { draftOf, keepQuarantine, privateAs, syncFile } from "./repair-files.ts";
 import { isRecordRow, type RecordRow } from "./rows.ts";
 import { createSchema } from "./schema.ts";
+import { isSegment } from "./segment.ts";
 import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
 import deleteSequence from "./sql/delete-sequence.sql" with { type: "text" };
 import insertSequence from "./sql/insert-sequence.sql" with { type: "text" };
 import insertSessionAs from "./sql/insert-session-as.sql" with { type: "text" };
 import putRecord from "./sql/put-record.sql" with { type: "text" };
+import putSegment from "./sql/put-segment.sql" with { type: "text" };
 import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
 import setJournalModeOff from "./sql/set-journal-mode-off.sql" with { type: "text" };
 import setSynchronousOff from "./sql/set-synchronous-off.sql" with { type: "text" };
@@ -140,7 +143,11 @@ class Target implements Disposable {
   /** A damaged row keeps its place, so that the session is cut there as it would be in a sound database. */
   #tryRow(number: number, row: RecordRow): void {
     try {
-      this.#database.query(putRecord).run({ session: number, ...row });
+      if (!isSegment(row)) this.#database.query(putRecord).run({ session: number, ...row });
+      else {
+        admitSegments(this.#database);
+        this.#database.query(putSegment).run({ session: number, ...row });
+      }
     } catch {
       // The table does not take such values.
       this.#put(number, row);

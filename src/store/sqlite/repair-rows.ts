@@ -9,10 +9,14 @@ import { QuarantineWriter, type SqlValue } from "../quarantine.ts";
 import { recordChecksum } from "./keys.ts";
 import { draftOf, keepQuarantine, privateAs } from "./repair-files.ts";
 import type { RepairedHeader } from "./repaired-header.ts";
+import { RowSink } from "./row-sink.ts";
 import { splitText } from "./row-text.ts";
+import { isRecordRow, type RecordRow } from "./rows.ts";
+import { isSegment, Segment } from "./segment.ts";
 import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
 import deleteRecordsFrom from "./sql/delete-records-from.sql" with { type: "text" };
 import insertRecord from "./sql/insert-record.sql" with { type: "text" };
+import selectPage from "./sql/select-page.sql" with { type: "text" };
 import selectStoredRows from "./sql/select-stored-rows.sql" with { type: "text" };
 import selectStoredSession from "./sql/select-stored-session.sql" with { type: "text" };
 import updateSession from "./sql/update-session.sql" with { type: "text" };
@@ -24,6 +28,8 @@ export interface RowChange {
   readonly session: number;
   /** Rows from this seq on. */
   readonly from: number;
+  /** Seq of the segment that the row before it lies in, if it does. */
+  readonly segment?: number;
   readonly closers: readonly SessionRecord[];
   readonly header?: RepairedHeader;
 }
@@ -48,7 +54,7 @@ export function repairRows(path: string, repair: RowRepair, system: FileSystem):
     try {
       database
         .transaction(() => {
-          for (const change of repair.changes) apply(database, change);
+          for (const change of repair.changes) apply(database, path, change);
         })
         .immediate();
     } catch (error) {
@@ -80,10 +86,12 @@ export function setAside(database: Database, path: string, repair: RowRepair, sy
   try {
     using writer = new QuarantineWriter(draft, head, system);
     system.adopt(draft, privateAs(path));
-    for (const { session, from, header } of changes) {
+    for (const { session, from, segment, header } of changes) {
       if (header !== undefined) putRows(writer, database.prepare(selectStoredSession), { number: session });
       const whole = new WholeRows(database, path, session);
-      putRows(writer, database.prepare(selectStoredRows), { session, from }, (row) => whole.take(row));
+      putRows(writer, database.prepare(selectStoredRows), { session, from: segment ?? from }, (row) =>
+        whole.take(row, from, segment),
+      );
     }
     writer.finish();
     keepQuarantine(quarantine, system);
@@ -100,21 +108,28 @@ function putRows(
   writer: QuarantineWriter,
   query: Query,
   parameters: Record<string, number>,
-  change = (row: StoredRow) => row,
+  take: (row: StoredRow) => readonly StoredRow[] = (row) => [row],
 ): void {
   try {
     for (const row of query.safeIntegers(true).iterate(parameters)) {
-      const { rowid, ...values } = change(row as StoredRow);
-      if (typeof rowid !== "bigint") throw new StorageFailedError("A row has no number");
-      writer.row(rowid, values);
+      for (const { rowid, ...values } of take(row as StoredRow)) {
+        if (typeof rowid !== "bigint") throw new StorageFailedError("A row has no number");
+        writer.row(rowid, values);
+      }
     }
   } finally {
     query.finalize();
   }
 }
 
-function apply(database: Database, { session, from, closers, header }: RowChange): void {
-  database.query(deleteRecordsFrom).run({ session, from });
+function apply(
+  database: Database,
+  path: string,
+  { session, from, segment, closers, header }: RowChange,
+): void {
+  const kept = segment === undefined ? [] : rowsBefore(database, path, session, segment, from);
+  database.query(deleteRecordsFrom).run({ session, from: segment ?? from });
+  new RowSink(database, session).put(kept);
   for (const { seq, count, type, time, text } of closers) {
     const split = splitText(text);
     const checksum = recordChecksum(split);
@@ -123,4 +138,26 @@ function apply(database: Database, { session, from, closers, header }: RowChange
   if (header === undefined) return;
   const { key, header: text, checksum } = header;
   database.query(updateSession).run({ number: session, key, header: text, checksum });
+}
+
+/** What is left of a segment before a cut: itself, or rows that take its place. */
+function rowsBefore(
+  database: Database,
+  path: string,
+  session: number,
+  seq: number,
+  from: number,
+): readonly RecordRow[] {
+  const row = database.query(selectPage).get({ session, from: seq, limit: 1 });
+  if (!isRecordRow(row) || !isSegment(row) || row.seq !== seq) throw changed(path);
+  const rows = new Segment(row, { path, seq }).rows().map((packed) => packed.row);
+  const kept = rows.filter((own) => own.seq < from);
+  return kept.length === rows.length ? [row] : kept;
+}
+
+function changed(path: string): StorageFailedError {
+  return new StorageFailedError("The store changed since the repair was planned", {
+    place: { path },
+    hint: "Plan the repair again.",
+  });
 }

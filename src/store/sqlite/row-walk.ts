@@ -1,24 +1,23 @@
-import type { SessionRecord } from "../../session/records.ts";
+import type { DecodedRecord, SessionRecord } from "../../session/records.ts";
 import { CorruptError } from "../errors.ts";
 import { type Finding, findingOf } from "../finding.ts";
 import type { ReadAccess } from "./access.ts";
-import { MAX_EVENTS, recordChecksum } from "./keys.ts";
+import { MAX_EVENTS, rowChecksum } from "./keys.ts";
 import { QuotedRows } from "./quoted-rows.ts";
 import { readingFinding } from "./reading-finding.ts";
-import { type DecodedRow, decodeRow, isRecordRow, type RecordRow } from "./rows.ts";
-import selectNextSeq from "./sql/select-next-seq.sql" with { type: "text" };
-import selectPage from "./sql/select-page.sql" with { type: "text" };
-import { type WalkedTable, walkTable } from "./table-walk.ts";
+import { recordsOf, seqOf } from "./record-table.ts";
+import { type DecodedRow, decodeRow, isRecordRow, type Owner, type RecordRow } from "./rows.ts";
+import { isSegment, Segment } from "./segment.ts";
+import { walkTable } from "./table-walk.ts";
 
-/** Rows read at once, and the text of them in UTF-16 units; a single row may have more. */
-const PAGE_ROWS = 256;
-const PAGE_LENGTH = 1024 * 1024;
 /** Numbers of sessions below it leave room for a seq in the id of a row. */
 export const NUMBERS_END = 2 ** 31 - 1;
 
 /** A row that is sound in itself. */
 export interface SoundRow extends DecodedRow {
   readonly row: RecordRow;
+  /** Seq of the segment that it lies in, if it does. */
+  readonly segment?: number;
 }
 
 /** A stretch of a session's rows, in the order of the table. */
@@ -32,16 +31,12 @@ export type Walked =
       readonly part?: SessionRecord;
     };
 
-/** The session that rows belong to. */
-export interface Owner {
-  readonly path: string;
-  readonly id: string;
-  readonly number: number;
-}
-
-/** Where a row lies: `row` is its id, by which a person finds it, unless a number cannot hold that. */
-export function rowPlace({ path, id, number }: Owner, seq: number) {
-  const row = number * MAX_EVENTS + seq;
+/**
+ * Where a row lies: `row` is its id, by which a person finds it, unless a number cannot hold that.
+ * @param at seq of the segment that it lies in
+ */
+export function rowPlace({ path, id, number }: Owner, seq: number, at = seq) {
+  const row = number * MAX_EVENTS + at;
   return { path, sessionId: id, ...(Number.isSafeInteger(row) && row >= 0 ? { row } : {}), seq };
 }
 
@@ -49,7 +44,7 @@ export function rowPlace({ path, id, number }: Owner, seq: number) {
 export function* walkRows(access: ReadAccess, owner: Owner): Generator<Walked> {
   const { number } = owner;
   if (!Number.isSafeInteger(number) || Math.abs(number) >= NUMBERS_END) return;
-  for (const stretch of walkTable(access, recordsOf(number))) {
+  for (const stretch of walkTable(access, recordsOf(owner))) {
     const { from } = stretch;
     if (stretch.kind === "rows") yield* judgeRows(stretch.rows, owner, from);
     else {
@@ -77,39 +72,27 @@ export function* wholeRows(walk: Iterable<Walked>, owner: Owner): Generator<Walk
     for (const sound of walked.rows) {
       const decoded = quoted.tryTake(sound);
       if (!(decoded instanceof CorruptError)) {
-        rows.push(decoded === sound.decoded ? sound : { ...sound, decoded });
+        rows.push(decoded === sound.decoded ? sound : withRecord(sound, decoded));
         continue;
       }
       if (rows.length > 0) yield { kind: "rows", rows };
       rows = [];
-      const finding = findingOf("reference", decoded, rowPlace(owner, sound.row.seq));
+      const place = rowPlace(owner, sound.row.seq, sound.segment);
+      const finding = findingOf("reference", decoded, place);
       yield { kind: "damage", finding, row: sound.row, part: quoted.partOf(sound) };
     }
     if (rows.length > 0) yield { kind: "rows", rows };
   }
 }
 
-function recordsOf(session: number): WalkedTable {
-  let length = 0;
+function withRecord({ row, checksum, sources, segment }: SoundRow, decoded: DecodedRecord): SoundRow {
   return {
-    page: (database, from) => {
-      length = 0;
-      return database.query(selectPage).iterate({ session, from, limit: PAGE_ROWS });
-    },
-    isFull: (rows) => {
-      const row = rows.at(-1);
-      if (isRecordRow(row)) length += row.body.length;
-      return rows.length >= PAGE_ROWS || length >= PAGE_LENGTH;
-    },
-    look: (database, from) => database.query(selectNextSeq).get({ session, from }),
-    positionOf: seqOf,
-    end: MAX_EVENTS,
+    row,
+    decoded,
+    checksum,
+    ...(sources === undefined ? {} : { sources }),
+    ...(segment === undefined ? {} : { segment }),
   };
-}
-
-function seqOf(row: unknown): number | undefined {
-  const seq: unknown = typeof row === "object" && row !== null && "seq" in row ? row.seq : undefined;
-  return typeof seq === "number" ? seq : undefined;
 }
 
 /** Sound rows together, and each bad one by itself. */
@@ -120,23 +103,30 @@ function* judgeRows(rows: readonly unknown[], owner: Owner, from: number): Gener
     const judged = judgeRow(row, owner, least);
     const isLate = (seqOf(row) ?? least) < least;
     least = Math.max(least, (seqOf(row) ?? -1) + 1);
-    if ("decoded" in judged) {
-      sound.push(judged);
+    if (Array.isArray(judged)) {
+      sound.push(...judged);
       continue;
     }
     if (sound.length > 0) yield { kind: "rows", rows: sound };
     sound = [];
     // A row out of order is another one's double, or has no place at all.
-    yield { kind: "damage", finding: judged, ...(isLate ? {} : { row }) };
+    yield { kind: "damage", finding: judged, ...(isLate ? {} : { row: columnsOf(row) }) };
   }
   if (sound.length > 0) yield { kind: "rows", rows: sound };
 }
 
-function judgeRow(row: unknown, owner: Owner, least: number): SoundRow | Finding {
+/** The columns of a row; a plain one has no frame. */
+function columnsOf(row: unknown): unknown {
+  const { frame, ...columns } = Object(row) as Readonly<Record<string, unknown>>;
+  return frame === null ? columns : row;
+}
+
+/** What a row stands for, or what is wrong with it. */
+function judgeRow(row: unknown, owner: Owner, least: number): SoundRow[] | Finding {
   const seq = seqOf(row) ?? least;
   const place = rowPlace(owner, seq);
   if (!isRecordRow(row)) {
-    const found = describeTypes(row);
+    const found = describeTypes(columnsOf(row));
     return {
       code: "damaged",
       message: "A row has other types",
@@ -151,12 +141,18 @@ function judgeRow(row: unknown, owner: Owner, least: number): SoundRow | Finding
     return { code: "damaged", message: "A row is out of order", place, expected, found };
   }
   try {
-    return { row, ...decodeRow(row, owner.id, owner.path) };
+    return soundRows(row, owner);
   } catch (error) {
     if (!(error instanceof CorruptError)) throw error;
-    const isIntact = recordChecksum(row) === row.checksum;
+    const isIntact = rowChecksum(row) === row.checksum;
     return findingOf(isIntact ? "malformed" : "damaged", error, place);
   }
+}
+
+/** The rows that a row stands for: those of a segment, or itself. @throws CorruptError */
+export function soundRows(row: RecordRow, { path, id }: Owner): SoundRow[] {
+  if (isSegment(row)) return [...new Segment(row, { path, sessionId: id, seq: row.seq }).rows()];
+  return [{ row, ...decodeRow(row, id, path) }];
 }
 
 function describeTypes(row: unknown): string {

@@ -3,25 +3,32 @@ import { type DecodedRecord, decodeRecord, type SessionRecord } from "../../sess
 import { clip } from "../../session/text.ts";
 import type { StoredSummary } from "../backend.ts";
 import { CorruptError } from "../errors.ts";
-import { headerChecksum, recordChecksum, sessionIdOf } from "./keys.ts";
-import { parseSources, type Sources, SplitRecord } from "./row-text.ts";
+import { headerChecksum, rowChecksum, sessionIdOf } from "./keys.ts";
+import { parseSources, type RowText, type Sources, SplitRecord } from "./row-text.ts";
 import { expandRanges } from "./sources.ts";
 
-/** A row of `records`, its columns in the order of the table. */
-export interface RecordRow {
+/** The session that rows belong to, and the file that they lie in. */
+export interface Owner {
+  readonly path: string;
+  readonly id: string;
+  readonly number: number;
+}
+
+/** A row of `records`, its columns in the order of the table. One with a frame is a {@link Segment}. */
+export interface RecordRow extends RowText {
   readonly seq: number;
   readonly count: number;
   readonly type: string;
   readonly time: number;
-  readonly body: string;
-  readonly sources: string | null;
   readonly checksum: number;
+  /** Rows, packed; absent or null in a row that is a record. */
+  readonly frame?: Uint8Array | null;
 }
 
 /** Plain checks: a cold open reads thousands of rows, and zod would take longer than the database. */
 export function isRecordRow(row: unknown): row is RecordRow {
   if (typeof row !== "object" || row === null) return false;
-  const { seq, count, type, time, body, sources, checksum } = row as Readonly<Record<string, unknown>>;
+  const { seq, count, type, time, body, sources, checksum, frame } = row as Readonly<Record<string, unknown>>;
   return (
     typeof seq === "number" &&
     typeof count === "number" &&
@@ -29,7 +36,8 @@ export function isRecordRow(row: unknown): row is RecordRow {
     typeof time === "number" &&
     typeof body === "string" &&
     (sources === null || typeof sources === "string") &&
-    typeof checksum === "number"
+    typeof checksum === "number" &&
+    (frame === null || frame === undefined || frame instanceof Uint8Array)
   );
 }
 
@@ -48,7 +56,7 @@ export function isSessionRow(row: unknown): row is SessionRow {
   return isText && typeof number === "number" && typeof checksum === "number";
 }
 
-/** The end of a session: its last row without the body. */
+/** A row without its texts. */
 export interface TailRow {
   readonly seq: number;
   readonly count: number;
@@ -93,22 +101,41 @@ export interface DecodedRow {
  * nobody looks for the text of an answer there, but in the record.
  * @throws CorruptError with the row's place
  */
-export function decodeRow(row: RecordRow, sessionId: string, path: string): DecodedRow {
-  const { seq, body, sources, checksum } = row;
+export function decodeRow(
+  row: RecordRow,
+  sessionId: string,
+  path: string,
+  decode = decodeRecord,
+): DecodedRow {
+  const { seq, checksum } = row;
   const place = { path, sessionId, seq };
   assertChecksum(row, place);
-  const decoded = decodeRecord(body, place);
-  const { record } = decoded;
+  const own = decodeTexts(row, place, decode);
+  const { record } = own.decoded;
   const sameSpan = record.seq === seq && record.count === row.count;
   if (!sameSpan || record.type !== row.type || record.time !== row.time)
     throw columnFault(row, record, place);
-  return sources === null ? { decoded, checksum } : withSources(decoded, row, sources, place);
+  return { ...own, checksum };
+}
+
+/**
+ * What the texts of a row say, which were compared with a checksum.
+ * @param decode reads a body that is the whole text
+ * @throws CorruptError with this place
+ */
+export function decodeTexts(
+  { body, sources }: RowText,
+  place: Place,
+  decode = decodeRecord,
+): Omit<DecodedRow, "checksum"> {
+  if (sources === null) return { decoded: decode(body, place) };
+  return withSources(decodeRecord(body, place), body, sources, place);
 }
 
 /** @throws CorruptError with the row's place */
 export function assertChecksum(row: RecordRow, place: Place): void {
   const { checksum } = row;
-  const actual = recordChecksum(row);
+  const actual = rowChecksum(row);
   if (actual === checksum) return;
   throw new CorruptError("The checksum of a row does not match", {
     expected: `checksum ${checksum}`,
@@ -130,10 +157,10 @@ function columnFault(row: RecordRow, record: SessionRecord, place: Place): Corru
 /** The record with its sources. The event gets those it cites only where the surface looks at them: in a replacement. */
 function withSources(
   decoded: DecodedRecord,
-  { body, checksum }: RecordRow,
+  body: string,
   text: string,
   place: Place,
-): DecodedRow {
+): Omit<DecodedRow, "checksum"> {
   const { record, event } = decoded;
   const sources = event === undefined ? undefined : parseSources(text, body, event.seq);
   // Only a message cites, and it does so in one place.
@@ -153,7 +180,6 @@ function withSources(
       record: sources.quoted === undefined ? new SplitRecord(record, sources) : record,
       ...(isShown ? { event: { ...event, sourceEventSeqs: expandRanges(cited) } } : {}),
     },
-    checksum,
     sources,
   };
 }

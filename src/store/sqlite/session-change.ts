@@ -30,8 +30,14 @@ export async function changeOf(
     onProgress: (seq) => onProgress(Math.min(1, seq / last)),
   });
   const header = headerFor(access, stored, cut.firstTime);
-  const { from, closers } = cut;
-  return { session: number, from, closers, ...(header === undefined ? {} : { header }) };
+  const { from, segment, closers } = cut;
+  return {
+    session: number,
+    from,
+    ...(segment === undefined ? {} : { segment }),
+    closers,
+    ...(header === undefined ? {} : { header }),
+  };
 }
 
 function lastSeq(access: ReadAccess, session: number): number {

@@ -1,10 +1,10 @@
 import { LogAudit } from "../../session/audit/index.ts";
 import { OpenWork } from "../../session/projections/open-work.ts";
-import { type DecodedRecord, encodeEvent, packBatch, type SessionRecord } from "../../session/records.ts";
+import { encodeEvent, packBatch, type SessionRecord } from "../../session/records.ts";
 import { closeInterruptedTurn } from "../../session/recovery.ts";
 import { type Finding, isError } from "../finding.ts";
-import { type Owner, rowPlace, type Walked } from "./row-walk.ts";
-import { isRecordRow } from "./rows.ts";
+import { rowPlace, type SoundRow, type Walked } from "./row-walk.ts";
+import { isRecordRow, type Owner } from "./rows.ts";
 
 /** Where the sound beginning of a session ends: at the first thing that an ordinary reader stops at. */
 export interface SessionCut {
@@ -14,6 +14,8 @@ export interface SessionCut {
   readonly events: number;
   /** Seq from which rows are cut off; the rows before it stay as they are. */
   readonly from: number;
+  /** Seq of the segment that the last row lies in that stays, if it does: then all rows behind that segment go. */
+  readonly segment?: number;
   /** What is cut off, as far as it can be read. */
   readonly cut: { readonly rows: number; readonly events: number };
   /** Whether there are rows of other types than the table takes. */
@@ -59,7 +61,7 @@ export async function findCut(
       continue;
     }
     unread = undefined;
-    for (const { decoded } of walked.rows) search.take(decoded);
+    for (const sound of walked.rows) search.take(sound);
     rows += walked.rows.length;
     if (rows < ROWS_A_TURN) continue;
     rows = 0;
@@ -82,6 +84,7 @@ class CutSearch {
   #isReadable = true;
   #events = 0;
   #from = 0;
+  #segment: number | undefined;
   #firstTime: number | undefined;
 
   constructor(owner: Owner) {
@@ -99,13 +102,15 @@ class CutSearch {
     this.#hasOddRows ||= row !== undefined;
   }
 
-  take(decoded: DecodedRecord): void {
+  take({ decoded, segment }: SoundRow): void {
     const { record, event } = decoded;
     this.#firstTime ??= record.time;
     const wasReadable = this.#isReadable;
     // Behind damage nothing more needs to be known than how much there is.
     const isAudited = wasReadable || this.#reason === undefined;
-    const faults = isAudited ? this.#audit.take(decoded, () => rowPlace(this.#owner, record.seq)) : [];
+    const faults = isAudited
+      ? this.#audit.take(decoded, () => rowPlace(this.#owner, record.seq, segment))
+      : [];
     this.#isReadable &&= this.#audit.isReadable;
     for (const fault of faults) {
       if (this.#isReadable) this.#helpless.push(fault);
@@ -120,6 +125,7 @@ class CutSearch {
     else this.#work.fold(event);
     this.#events += record.count;
     this.#from = record.seq + 1;
+    this.#segment = segment;
   }
 
   end(): SessionCut {
@@ -132,6 +138,7 @@ class CutSearch {
       ...(reason === undefined ? {} : { reason }),
       events: this.#events,
       from: this.#from,
+      ...(this.#segment === undefined ? {} : { segment: this.#segment }),
       cut: { ...this.#cut },
       hasOddRows: this.#hasOddRows,
       closers: packBatch(closers.map(encodeEvent)),

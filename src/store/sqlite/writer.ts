@@ -13,6 +13,7 @@ import {
 import type { BackendWriter } from "../writer.ts";
 import { formatRevision, headerChecksum, MAX_EVENTS, sessionKey } from "./keys.ts";
 import { migrate } from "./migrate.ts";
+import { forgetIfIndexed } from "./search-tables.ts";
 import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
 import deleteRecords from "./sql/delete-records.sql" with { type: "text" };
 import deleteSession from "./sql/delete-session.sql" with { type: "text" };
@@ -27,6 +28,7 @@ import setCacheSize from "./sql/set-cache-size.sql" with { type: "text" };
 import setCheckpointFullfsync from "./sql/set-checkpoint-fullfsync.sql" with { type: "text" };
 import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
 import setJournalSizeLimit from "./sql/set-journal-size-limit.sql" with { type: "text" };
+import setSecureDelete from "./sql/set-secure-delete.sql" with { type: "text" };
 import setSynchronous from "./sql/set-synchronous.sql" with { type: "text" };
 import { StreamedBlocks } from "./streamed-blocks.ts";
 import { tidyWal } from "./wal.ts";
@@ -83,6 +85,8 @@ export class SqliteWriter implements BackendWriter {
       this.#database = new Database(path, { readwrite: true, create: false, strict: true });
       assertWritable(this.#database);
       configure(this.#database);
+      // What is deleted is gone from the file, too.
+      this.#database.run(setSecureDelete);
       migrate(this.#database);
       const statements: Statement[] = [];
       const prepare = <Row>(sql: string) => {
@@ -137,6 +141,7 @@ export class SqliteWriter implements BackendWriter {
       this.#streamed.forget(row.number);
       this.#deleteRecords.run({ session: row.number });
       this.#deleteSession.run({ session: row.number });
+      forgetIfIndexed(this.#database, row.number);
       return true;
     });
   }

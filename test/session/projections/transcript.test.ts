@@ -5,11 +5,11 @@ import { joinText } from "../../../src/session/projections/transcript.ts";
 import {
   assistantMessage,
   callBlock,
+  callDelta,
   replacing,
   stepEnd,
   stepStart,
   textBlock,
-  textDelta,
   toolCall,
   toolResult,
   turnEnd,
@@ -95,7 +95,7 @@ describe("a transcript has one entry for", () => {
 
   test("nothing else", () => {
     expect(
-      transcript(turnStart(1), stepStart(AT), textDelta(AT, "x"), toolCall(AT, "c"), stepEnd(AT), {
+      transcript(turnStart(1), stepStart(AT), callDelta(AT, "c", "{"), toolCall(AT, "c"), stepEnd(AT), {
         type: "session/title",
         data: {},
       }),

@@ -3,6 +3,7 @@ import { cpSync, readdirSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { isEvent, type ModelMessage, type SessionEvent } from "../../../src/session/events.ts";
 import { CorruptError } from "../../../src/store/errors.ts";
+import { compactJsonl } from "../../../src/store/jsonl/compactor.ts";
 import { openJsonl, openJsonlReadOnly } from "../../../src/store/jsonl/index.ts";
 import type { SessionPersistence, SessionSnapshot } from "../../../src/store/persistence.ts";
 import { rejectionOf } from "../../contract/support.ts";
@@ -58,6 +59,20 @@ function expectClosed(
   expect(sha256(JSON.stringify(messagesOf(snapshot)))).toBe(expected.messagesSha256);
 }
 
+/** Compacts the sessions of a root; each must then be read as dsh reads the original. */
+async function expectCompacted(root: string, sessions: readonly SampleSession[]): Promise<void> {
+  await using compactor = await compactJsonl(root, { dryRun: false });
+  let compacted = 0;
+  for (const { id } of sessions) {
+    const { state } = await compactor.compact(id);
+    expect(state).not.toBe("refused");
+    if (state === "compacted") compacted += 1;
+  }
+  expect(compacted).toBeGreaterThan(0);
+  await using store = await openJsonlReadOnly({ root, clock });
+  for (const expected of sessions) expectAsDsh(await store.inspect(expected.id), expected);
+}
+
 async function pagesOf(store: SessionPersistence) {
   return (await store.list({ limit: 1_000 })).items;
 }
@@ -77,6 +92,12 @@ for (const encoding of ENCODINGS) {
     test.each(sessions)("$id: header, events, closers and history are dsh's", async (expected) => {
       await using store = await openSamples();
       expectAsDsh(await store.inspect(expected.id), expected);
+    });
+
+    test.skipIf(absent)("compacted: header, events, closers and history are dsh's", async () => {
+      await using folder = await TempFolder.create();
+      cpSync(root, folder.path, { recursive: true });
+      await expectCompacted(folder.path, sessions);
     });
 
     test.each(cuts)("$id after $length bytes: what is left and the closers are dsh's", async (expected) => {
@@ -115,6 +136,17 @@ describe("the long sample session", () => {
     await using store = await openJsonlReadOnly({ root: sample.root, clock });
     expectAsDsh(await store.inspect(sample.session.id), sample.session);
   });
+
+  test.skipIf(sample === undefined)(
+    "takes at most 560,000 bytes when it is compacted, and is read as before",
+    async () => {
+      if (sample === undefined) return;
+      await using folder = await TempFolder.create();
+      cpSync(sample.root, folder.path, { recursive: true });
+      await expectCompacted(folder.path, [sample.session]);
+      expect(statSync(join(folder.path, sample.session.file)).size).toBeLessThanOrEqual(560_000);
+    },
+  );
 
   test.skipIf(sample === undefined)("is resumed: closed once, and gone on with", async () => {
     if (sample === undefined) return;

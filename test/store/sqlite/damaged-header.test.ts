@@ -157,7 +157,7 @@ describe("what is no store stays refused by a repair, and every byte of it stays
       "a store of a later version",
       async (place) => {
         await place.fill(SESSIONS);
-        place.run("PRAGMA user_version = 3");
+        place.run("PRAGMA user_version = 4");
       },
     ],
     [

@@ -2,13 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { z } from "zod";
-import type { EventDraft, SessionEvent } from "../../../src/session/events.ts";
-import { recordEvents, recordTexts } from "../../../src/session/records.ts";
+import type { SessionEvent } from "../../../src/session/events.ts";
+import { recordTexts } from "../../../src/session/records.ts";
 import { copySession, measure } from "../../../src/store/copy.ts";
 import { examineSqlite } from "../../../src/store/sqlite/examine.ts";
 import { openSqlite } from "../../../src/store/sqlite/index.ts";
-import { SqliteReader } from "../../../src/store/sqlite/reader.ts";
 import { LEAST_QUOTED, StreamedBlocks } from "../../../src/store/sqlite/streamed-blocks.ts";
 import { SqliteWriter } from "../../../src/store/sqlite/writer.ts";
 import { verifySessions } from "../../../src/store/verify.ts";
@@ -17,73 +15,11 @@ import { recordsOf } from "../../fixtures/logs.ts";
 import { plant, withStore } from "../../fixtures/stored-sessions.ts";
 import { streamedSteps, streamedTurn } from "../../fixtures/streamed-log.ts";
 import { TempFolder } from "../../fixtures/temp-folder.ts";
+import { fill, isPlain, quotingRows, readByEveryPath, rowsOf, viewOf } from "./every-path.ts";
 import { Place } from "./place.ts";
 
 const LONG = "Remember the milk, and the “bread” too. ".repeat(10);
 const CUTS = [5, 9, 30, 31, 200];
-
-/** Stores the events in batches, each a commit. The store is closed and opened again before the batch `restart`. */
-async function fill(
-  place: Place,
-  events: readonly SessionEvent[],
-  sizes: readonly number[],
-  { restart = -1, leastQuoted }: { readonly restart?: number; readonly leastQuoted?: number } = {},
-) {
-  const batches = inBatches(events, sizes).map((batch) => recordsOf(batch));
-  const from = Math.max(0, restart);
-  for (const part of [batches.slice(0, from), batches.slice(from)]) {
-    await using store = await place.open(place.path, "process", leastQuoted);
-    for (const batch of part) await plant(store, "s", batch);
-  }
-}
-
-const rowSchema = z.object({
-  seq: z.number(),
-  type: z.string(),
-  body: z.string(),
-  sources: z.string().nullable(),
-});
-
-function rowsOf(place: Place) {
-  using database = place.raw();
-  return z.array(rowSchema).parse(database.query("SELECT * FROM records ORDER BY id").all());
-}
-
-function quotingRows(place: Place) {
-  return rowsOf(place).filter(({ sources }) => sources?.includes('"quoted"'));
-}
-
-const viewSchema = z.object({ seq: z.number(), data: z.string() });
-
-function viewOf(place: Place): unknown[] {
-  using database = place.raw();
-  const rows = database.query("SELECT seq, data FROM session_events ORDER BY seq").all();
-  return z
-    .array(viewSchema)
-    .parse(rows)
-    .map(({ data }) => JSON.parse(data));
-}
-
-async function readByEveryPath(place: Place, events: readonly SessionEvent[]): Promise<void> {
-  const texts = events.map((event) => JSON.stringify(event));
-  using reader = new SqliteReader(place.path);
-  const whole: string[] = [];
-  for await (const page of reader.readStored("s")?.pages ?? []) {
-    for (const { record } of page) whole.push(...recordTexts(record));
-  }
-  expect(whole).toEqual(texts);
-  for (let from = 0; from < events.length; from += 1) {
-    for (const limit of [1, 3, 10_000]) {
-      const records = reader.readSuffix("s", from, limit) ?? [];
-      const read = records.flatMap(({ record }) => recordTexts(record));
-      const first = records[0]?.record.seq ?? 0;
-      expect(read).toEqual(texts.slice(first, first + read.length));
-      expect(records.flatMap(({ record }) => recordEvents(record))).toEqual(
-        events.slice(first, first + read.length),
-      );
-    }
-  }
-}
 
 async function digestsOf(place: Place): Promise<readonly (string | undefined)[]> {
   await using examiner = await examineSqlite(place.path);
@@ -257,8 +193,3 @@ test("an answer of 1 MB in 5,000 deltas takes at most 1.3 MB", async () => {
   await fill(place, events, [20], { leastQuoted: LEAST_QUOTED });
   expect(statSync(place.path).size).toBeLessThan(1_300_000);
 }, 20_000);
-
-/** What SQLite's own text can hold. */
-function isPlain(drafts: readonly EventDraft[]): boolean {
-  return JSON.stringify(drafts).isWellFormed() && !/\\u(d[89a-f]|0000)/i.test(JSON.stringify(drafts));
-}

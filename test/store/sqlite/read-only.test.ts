@@ -274,7 +274,7 @@ describe("what is no store", () => {
   });
 
   test.each([
-    ["a newer schema", "unsupported-format", "PRAGMA user_version = 3"],
+    ["a newer schema", "unsupported-format", "PRAGMA user_version = 4"],
     ["a table of another shape", "corrupt", "ALTER TABLE sessions ADD COLUMN extra TEXT"],
   ])("a store with %s is refused and left as it is", async (_, code, sql) => {
     using place = new Place();

@@ -51,7 +51,8 @@ const FOREIGN: ReadonlyArray<readonly [string, (place: Place) => void | Promise<
 ];
 
 const ALTERED: ReadonlyArray<readonly [string, readonly string[], string]> = [
-  ["a newer version", ["PRAGMA user_version = 3"], "unsupported-format"],
+  ["a newer version", ["PRAGMA user_version = 4"], "unsupported-format"],
+  ["another version than its tables", ["PRAGMA user_version = 3"], "corrupt"],
   ["a much newer version", ["PRAGMA user_version = 99"], "unsupported-format"],
   ["another application's id", ["PRAGMA application_id = 1"], "unsupported-format"],
   ["no records", ["DROP VIEW session_events", "DROP TABLE records"], "corrupt"],

@@ -8,6 +8,7 @@ import { toEvents } from "../../fixtures/event-drafts.ts";
 import { recordsOf } from "../../fixtures/logs.ts";
 import { plant } from "../../fixtures/stored-sessions.ts";
 import { streamedTurn } from "../../fixtures/streamed-log.ts";
+import { compact } from "./compacting.ts";
 import { errorsIn, examine, ordinaryContents, overwrite, PAGE, repair } from "./damaged.ts";
 import { Place } from "./place.ts";
 
@@ -68,6 +69,21 @@ describe("a store of version 1", () => {
     const quoting = "SELECT count(*) AS rows FROM records WHERE sources LIKE '%quoted%'";
     expect(database.query(quoting).get()).toEqual({ rows: 2 });
     expect(await errorsIn(place.path)).toEqual([]);
+  });
+
+  test("becomes one of version 3 when it is compacted, and one of version 2 when it is expanded", async () => {
+    using place = oldStore();
+    const contents = await ordinaryContents(place.path);
+    for (const [how, version] of [
+      ["compact", 3],
+      ["expand", 2],
+    ] as const) {
+      await compact(place, how, { leastGain: Number.NEGATIVE_INFINITY });
+      expect(versionOf(place)).toBe(version);
+      expect(await ordinaryContents(place.path)).toEqual(contents);
+      expect(await errorsIn(place.path)).toEqual([]);
+    }
+    expect(inView(place)).toHaveLength(EVENTS);
   });
 
   test("is one of either version wherever it is cut off on the way", async () => {

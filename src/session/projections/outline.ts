@@ -1,0 +1,88 @@
+import { isEvent, type SessionEvent } from "../events.ts";
+import type { DecodedRecord } from "../records.ts";
+import { clip } from "../text.ts";
+import { OpenWork } from "./open-work.ts";
+import { joinText } from "./transcript.ts";
+
+/** Longest title of an outline, in UTF-16 units. */
+const MAX_TITLE = 500;
+/** So much of the first input stands for a title, in UTF-16 units. */
+const MAX_BEGINNING = 120;
+
+/** What a person wants to know of a session without reading it. */
+export interface Outline {
+  /** The last `session/title`, or else the beginning of the first user text, on one line. */
+  readonly title?: string;
+  /** Times of the first and of the last event, in epoch milliseconds; absent where there is none. */
+  readonly firstTime?: number;
+  readonly lastTime?: number;
+  /** Turns that began. */
+  readonly turns: number;
+  readonly events: number;
+  /** Of the records' texts, as UTF-8: how much the session holds, however it is stored. */
+  readonly bytes: number;
+  /** Number of the last Turn, where it has no end. */
+  readonly openTurn?: number;
+}
+
+/** Folds a log into its {@link Outline}, record by record from the first. Memory does not follow the log. */
+export class OutlineFold {
+  readonly #work = new OpenWork();
+  #title: string | undefined;
+  #beginning: string | undefined;
+  #firstTime: number | undefined;
+  #turns = 0;
+  #events = 0;
+  #bytes = 0;
+
+  get outline(): Outline {
+    const title = this.#title ?? this.#beginning;
+    const { turn } = this.#work;
+    return {
+      ...(title === undefined ? {} : { title }),
+      ...(this.#firstTime === undefined ? {} : { firstTime: this.#firstTime, lastTime: this.#work.lastTime }),
+      turns: this.#turns,
+      events: this.#events,
+      bytes: this.#bytes,
+      ...(turn === undefined ? {} : { openTurn: turn }),
+    };
+  }
+
+  fold({ record, event }: DecodedRecord): void {
+    this.#firstTime ??= record.time;
+    this.#events += record.count;
+    this.#bytes += Buffer.byteLength(record.text);
+    if (event === undefined) {
+      this.#work.pass(record);
+      return;
+    }
+    this.#work.fold(event);
+    if (isEvent(event, "turn/start")) this.#turns += 1;
+    this.#title = titleOf(event) ?? this.#title;
+    this.#beginning ??= beginningOf(event);
+  }
+}
+
+/** What an event `session/title` says, as `sessions rename` and dsh write it. */
+function titleOf({ type, data }: SessionEvent): string | undefined {
+  if (type !== "session/title" || typeof data !== "object" || data === null) return undefined;
+  const title: unknown = Reflect.get(data, "title");
+  return typeof title === "string" ? onOneLine(title, MAX_TITLE) : undefined;
+}
+
+/** The beginning of what a person said; other messages of a user are context that a program added. */
+function beginningOf(event: SessionEvent): string | undefined {
+  if (!isEvent(event, "user/message") || event.surfaceOp !== "append") return undefined;
+  if (event.data.source.kind !== "user") return undefined;
+  return onOneLine(joinText(event.data.content), MAX_BEGINNING);
+}
+
+/** Nothing for a text that says nothing. */
+function onOneLine(text: string, max: number): string | undefined {
+  // What stands far behind is never shown, and a text may be as long as an event.
+  const line = text
+    .slice(0, 10 * max)
+    .replace(/\s+/g, " ")
+    .trim();
+  return line === "" ? undefined : clip(line, max);
+}

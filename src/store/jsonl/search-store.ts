@@ -1,0 +1,91 @@
+import type { DecodedRecord } from "../../session/records.ts";
+import { skimRecord } from "../../session/search/skim.ts";
+import type { StoredSummary } from "../backend.ts";
+import { breathe, STRETCH } from "../breathe.ts";
+import { decodeOwnHeader } from "../cold-read.ts";
+import { errorCode, HoldfastError, NotFoundError, toStorageError } from "../errors.ts";
+import type { SearchedStore, Stretch } from "../search/searched-store.ts";
+import { findLog } from "./directory.ts";
+import { readHead } from "./head.ts";
+import { listLogs } from "./listing.ts";
+import { LogFile } from "./log-file.ts";
+import { existingRoot } from "./root.ts";
+import { scanLog } from "./scan.ts";
+
+const PAGE = 2_500;
+const MOST_TRIES = 3;
+
+/** A root of session logs, of which all is read. */
+export class JsonlSearch implements SearchedStore {
+  readonly #root: string;
+
+  /** @throws StoreNotFoundError, StorageFailedError */
+  constructor(root: string) {
+    this.#root = existingRoot(root);
+  }
+
+  async *sessions(): AsyncGenerator<StoredSummary> {
+    const found: { readonly summary: StoredSummary; readonly createdAt: number }[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = listLogs(
+        this.#root,
+        { limit: PAGE, ...(cursor === undefined ? {} : { cursor }) },
+        () => false,
+      );
+      for (const summary of page.items) found.push({ summary, createdAt: createdAt(summary) });
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    found.sort((a, b) => b.createdAt - a.createdAt);
+    for (const { summary } of found) yield summary;
+  }
+
+  async *stretches(id: string): AsyncGenerator<Stretch> {
+    using file = openLog(this.#root, id);
+    const { headerText, bodyOffset } = readHead(file);
+    decodeOwnHeader(id, headerText);
+    yield { from: 0, pages: pagesOf(file, id, bodyOffset) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+function openLog(root: string, sessionId: string): LogFile {
+  for (let tries = 1; ; tries += 1) {
+    const entry = findLog(root, sessionId);
+    if (entry === undefined) throw new NotFoundError(sessionId);
+    try {
+      return new LogFile(entry);
+    } catch (error) {
+      // It may have got another name meanwhile.
+      if (errorCode(error) === "ENOENT" && tries < MOST_TRIES) continue;
+      throw toStorageError(error, "The log could not be opened", { path: entry.path, sessionId });
+    }
+  }
+}
+
+/** The records of a log, a unit at a time; of deltas only where they are. */
+async function* pagesOf(
+  file: LogFile,
+  id: string,
+  bodyOffset: number,
+): AsyncGenerator<readonly DecodedRecord[]> {
+  let breather = bodyOffset + STRETCH;
+  for (const step of scanLog(file, id, { offset: bodyOffset, next: 0, frame: 2, decode: skimRecord })) {
+    if (step.kind !== "pause") yield step.records;
+    const isDue = step.kind === "pause" || (step.kind === "records" && step.end >= breather);
+    if (!isDue) continue;
+    if (step.kind === "records") breather = step.end + STRETCH;
+    await breathe();
+  }
+}
+
+/** 0 where the header does not tell. */
+function createdAt({ id, headerText }: StoredSummary): number {
+  try {
+    return decodeOwnHeader(id, headerText).createdAt;
+  } catch (error) {
+    if (error instanceof HoldfastError) return 0;
+    throw error;
+  }
+}

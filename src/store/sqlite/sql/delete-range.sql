@@ -1,0 +1,1 @@
+DELETE FROM records WHERE id >= ($session << 32) + $first AND id <= ($session << 32) + $last

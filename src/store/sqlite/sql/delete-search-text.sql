@@ -1,0 +1,1 @@
+DELETE FROM search_text WHERE rowid IN (SELECT id FROM search_ranges WHERE session = $session)

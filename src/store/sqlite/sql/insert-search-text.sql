@@ -1,0 +1,1 @@
+INSERT INTO search_text (rowid, terms) VALUES ($id, $terms)

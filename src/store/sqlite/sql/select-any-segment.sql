@@ -1,0 +1,1 @@
+SELECT 1 FROM records WHERE frame IS NOT NULL LIMIT 1
