@@ -19,6 +19,7 @@ export const EXIT = {
 
 const OTHER_CODES: Readonly<Record<string, number>> = {
   usage: EXIT.usage,
+  "ambiguous-id": EXIT.usage,
   "provider-options": EXIT.usage,
   "fork-boundary": EXIT.usage,
   "port-in-use": EXIT.conflict,

@@ -9,13 +9,20 @@ export function flag<const Flags extends string>(flags: Flags, description: stri
 }
 
 /** What a command only needs to know of itself to say where its options came from. */
-type OptionSource = Pick<Command, "options" | "getOptionValueSourceWithGlobals">;
+type OptionSource = Pick<Command, "options" | "getOptionValueSourceWithGlobals"> & {
+  /** The group that the command is in. */
+  readonly parent: (Pick<Command, "options"> & { opts(): Readonly<Record<string, unknown>> }) | null;
+};
 
-/** The values of a command's options, each with the flag or the variable that it came from. */
+/**
+ * The values of a command's options and of those that its group has for all of its commands, each with the flag or the
+ * variable that it came from.
+ */
 export function rawOptions(command: OptionSource, values: Readonly<Record<string, unknown>>): RawOptions {
+  const options = [...(command.parent?.options ?? []), ...command.options];
   return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => {
-      const option = command.options.find((candidate) => candidate.attributeName() === name);
+    Object.entries({ ...command.parent?.opts(), ...values }).map(([name, value]) => {
+      const option = options.findLast((candidate) => candidate.attributeName() === name);
       const fromVariable = command.getOptionValueSourceWithGlobals(name) === "env";
       return [name, { value, source: (fromVariable ? option?.envVar : option?.long) ?? name }];
     }),

@@ -116,6 +116,7 @@ function addDoctor(program: Command, finish: (code: number) => void): void {
     .command("doctor")
     .description("say how durable a store is, who holds it, and what to do")
     .argument("[store]", "store to look at, in place of a flag")
+    .addOption(flag("--config <file>", "JSON file with settings; the store that it names is looked at"))
     .addOption(flag("--session-db <path>", "SQLite file that keeps the sessions"))
     .addOption(flag("--session-dir <root>", "folder of session logs"))
     .addOption(new Option("--no-write", "write nothing at all: no sync is measured, no store tried"))

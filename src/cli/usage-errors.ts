@@ -22,28 +22,81 @@ export function usageErrorOf(program: Tree, args: readonly string[], error: Comm
     return unknownFlag(command, flag, error.message, help);
   }
   const [line = ""] = error.message.replace(/^error: /, "").split("\n(");
-  return new UsageError(line.charAt(0).toUpperCase() + line.slice(1), `${help} says how it is used.`);
+  const hint = `${help} says how it is used.`;
+  return invalidChoice(line, hint) ?? new UsageError(inOwnWords(line), hint);
+}
+
+/** A value that is none of those that there are. */
+function invalidChoice(line: string, hint: string): UsageError | undefined {
+  const [, argument, choices = ""] = /^(.*) is invalid.*\. Allowed choices are (.*)\.$/s.exec(line) ?? [];
+  if (argument === undefined) return undefined;
+  const [, name = "", value = ""] =
+    /^option '(.*)' (?:argument|value) '(.*)'(?: from env .*)?$/s.exec(argument) ?? [];
+  const [, word = ""] = /^command-argument value '(.*)'$/s.exec(argument) ?? [];
+  const [, variable] = / from env '(\w+)'$/.exec(argument) ?? [];
+  const [, place = ""] = / for argument '(.*)'\. Allowed/s.exec(line) ?? [];
+  const given = JSON.stringify(name === "" ? word : value);
+  const what = variable ?? (name === "" ? `<${place}>` : flagOf(name));
+  return new UsageError(`${what} cannot be ${given}: it must be ${orOf(choices)}`, hint);
+}
+
+const WORDS: ReadonlyArray<readonly [RegExp, (...found: readonly string[]) => string]> = [
+  [/^missing required argument '(.*)'$/s, (name = "") => `<${name}> is missing`],
+  [/^option '(.*)' argument missing$/s, (name = "") => `${flagOf(name)} needs a value`],
+  [/^required option '(.*)' not specified$/s, (name = "") => `${flagOf(name)} is missing`],
+  [
+    /^(?:option|environment variable) '(.*)' cannot be used with (?:option|environment variable) '(.*)'$/s,
+    (first = "", second = "") => `${flagOf(first)} and ${flagOf(second)} exclude each other`,
+  ],
+  [
+    /^too many arguments for '(.*?)'\. Expected (\d+) arguments? but got (\d+): /s,
+    (_, expected = "", found = "") =>
+      `There ${found === "1" ? "is 1 argument" : `are ${found} arguments`}, and at most ${expected} can be given`,
+  ],
+];
+
+/** What commander says, as this program says it. */
+function inOwnWords(line: string): string {
+  for (const [pattern, say] of WORDS) {
+    const found = pattern.exec(line);
+    if (found !== null) return say(...found.slice(1));
+  }
+  return line.charAt(0).toUpperCase() + line.slice(1);
+}
+
+/** `--port` of `-p, --port <number>`. */
+function flagOf(flags: string): string {
+  return /--[\w-]+/.exec(flags)?.[0] ?? flags;
 }
 
 /** @throws UsageError where the words name a command that there is not, also where they ask for its help */
 export function assertCommand(program: Tree, args: readonly string[]): void {
-  const { command, path, rest } = commandOf(program, args[0] === "help" ? args.slice(1) : args);
+  const { command, path, rest } = commandOf(program, args);
   const [word] = rest;
-  if (command.commands.length === 0 || word === undefined || word.startsWith("-") || word === "help") return;
+  if (command.commands.length === 0 || word === undefined || word.startsWith("-")) return;
   throw unknownCommand(program, command, path, rest);
 }
 
-/** The command that the words of a command line lead to, and those that are left. */
+/** The command that the words of a command line lead to, and those that are left. Before a word may stand `help`. */
 function commandOf(program: Tree, args: readonly string[]) {
   let command = program;
   const path: string[] = [];
-  for (const word of args) {
+  let at = 0;
+  for (; at < args.length; at += 1) {
+    const word = args[at] ?? "";
+    // Flags of a group, and their values, may stand before its command.
+    const flag = command.options.find(({ long, short }) => word === long || word === short);
+    if (flag !== undefined && command.commands.length > 0) {
+      if (flag.required) at += 1;
+      continue;
+    }
+    if (word === "help" && command.commands.length > 0) continue;
     const next = command.commands.find((below) => below.name() === word);
     if (next === undefined) break;
     command = next;
     path.push(word);
   }
-  return { command, path, rest: args.slice(path.length) };
+  return { command, path, rest: args.slice(at) };
 }
 
 function unknownCommand(

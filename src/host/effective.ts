@@ -50,13 +50,14 @@ export function effectiveConfig(raw: RawOptions, env: Environment): EffectiveCon
 function effective(name: string, scale: number, resolved: ResolvedConfig): EffectiveSetting {
   const values: Readonly<Record<string, unknown>> = { ...resolved.settings, ...derived(resolved) };
   const kept = values[name] ?? null;
-  const value = typeof kept === "number" ? kept / scale : name === "extraBody" ? withoutSecrets(kept) : kept;
+  const isList = typeof kept === "object" && kept !== null;
+  const value = typeof kept === "number" ? kept / scale : isList ? withoutSecrets(kept) : kept;
   const given = option(resolved.given, name);
   if (given === undefined) return { name, value, from: "default" };
   return { name, value, from: kindOfSource(given), source: given.source };
 }
 
-/** Any member of a request may hold a key, however little it belongs there. */
+/** Any text of a request may be a key, however little it belongs there. */
 function withoutSecrets(value: unknown): unknown {
   const text = JSON.stringify(value, (_, member: unknown) =>
     typeof member === "string" && shownValue(member) !== JSON.stringify(member) ? hiddenText(member) : member,

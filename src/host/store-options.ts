@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { parseStoreName, type StoreName } from "../store/store-name.ts";
+import { withConfigFile } from "./config-file.ts";
 import { isFlag, isGiven, type RawOption, type RawOptions, UsageError, withOneOf } from "./usage.ts";
 
 const HINT = "Name one of them, as --session-db PATH or --session-dir ROOT.";
@@ -17,7 +18,10 @@ export function withOneStore(raw: RawOptions): RawOptions {
   );
 }
 
-/** The store that a command is to read: named by its argument, or else by a flag or variable. @throws UsageError */
+/**
+ * The store that a command is to read: named by its argument, or else by a flag, a variable or a configuration file.
+ * @throws UsageError
+ */
 export function chosenStore(raw: RawOptions, argument: string | undefined): StoreName {
   if (argument !== undefined) {
     const flag = [raw["sessionDb"], raw["sessionDir"]].find((option) => isGiven(option) && isFlag(option));
@@ -27,17 +31,21 @@ export function chosenStore(raw: RawOptions, argument: string | undefined): Stor
       "Name one of them.",
     );
   }
-  return namedStore(raw, "Name one: as an argument, or as --session-db PATH or --session-dir ROOT.");
+  return namedStore(
+    withConfigFile(raw),
+    "Name one: as an argument, or as --session-db PATH or --session-dir ROOT.",
+  );
 }
 
 /**
- * The store and the ids of a command whose arguments are sessions: where no flag or variable names the store, the first
- * argument does. @throws UsageError
+ * The store and the ids of a command whose arguments are sessions: where no flag, variable or configuration file names
+ * the store, the first argument does. @throws UsageError
  */
 export function storeAndIds(
-  raw: RawOptions,
+  given: RawOptions,
   args: readonly string[],
 ): { readonly name: StoreName; readonly ids: readonly string[] } {
+  const raw = withConfigFile(given);
   if (isGiven(raw["sessionDb"]) || isGiven(raw["sessionDir"]))
     return { name: namedStore(raw, HINT), ids: args };
   const [first, ...ids] = args;
@@ -52,7 +60,7 @@ export function storeAndIds(
   return { name, ids };
 }
 
-/** The store that a flag or variable names. @throws UsageError */
+/** The store that one of the options names. @throws UsageError */
 function namedStore(raw: RawOptions, hint: string): StoreName {
   const { sessionDb, sessionDir } = withOneStore(raw);
   if (isGiven(sessionDb)) return { kind: "sqlite", path: path(sessionDb) };

@@ -1,11 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { isShown, ShownEvents } from "../../src/cli/sessions/formats/shown.ts";
 import { RedactedRecords } from "../../src/cli/sessions/redact/redacted-records.ts";
 import { MASK, Redactor } from "../../src/cli/sessions/redact/redactor.ts";
 import type { EventDraft } from "../../src/session/events.ts";
 import { decodeRecord, recordEvents } from "../../src/session/records.ts";
 import { allEventDrafts } from "../fixtures/all-event-drafts.ts";
-import { callDelta, reasoningDelta, textDelta, toEvents, turnStart } from "../fixtures/event-drafts.ts";
+import {
+  callDelta,
+  reasoningDelta,
+  stepEnd,
+  textDelta,
+  toEvents,
+  turnStart,
+} from "../fixtures/event-drafts.ts";
 import { recordsOf } from "../fixtures/logs.ts";
 
 // Put together here, so that no scanner takes this file for a leak.
@@ -28,6 +36,14 @@ const SECRETS: readonly (readonly [name: string, before: string, secret: string,
   ["basic credentials", "authorization: basic ", "dXNlcjpwYXNz", ""],
   ["the password of a URL", "postgres://app:", "hunter2!x", "@db/prod"],
   ["a variable of an environment", "DB_PASSWORD=", "correct-horse", "\nNEXT=1"],
+  ["a quoted variable", "export MY_TOKEN='", key("", 10), "'"],
+  ["a flag", "deploy --api-key ", key("", 10), " --now"],
+  ["the password of a command", "curl -u me:", "pa55", " http://x"],
+  ["a login in a file", "machine x login me password ", "pa55", "\nmachine y"],
+  ["a cookie", "Cookie: sid=", key("", 12), '"'],
+  ["a token of an npm configuration", "//registry.npmjs.org/:_authToken=", key("", 30), ""],
+  ["a connection string", "AccountName=x;AccountKey=", key("", 44), ";E=1"],
+  ["a value with quotes in it", '{"password": "', 'a\\"b c\\\\', '"} rest'],
   ["a member of JSON", '{"api_key": "', "some words", '"}'],
   ["a member of JSON in a text", '{\\"client_secret\\":\\"', "abcdef", '\\"}'],
   [
@@ -53,7 +69,13 @@ describe("a mask", () => {
     "Read the bearer of bad news, and the basic rules.",
     "https://example.com:8080/a@b and user@example.com",
     "sk-short, sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-    "inputTokens: 12345678, the token count",
+    "inputTokens: 12345678, the token count, max_tokens: 128000, MAX_TOKENS=4096",
+    "interface A { password: string; apiKey?: string } const secret = process.env.SECRET ?? getSecret(1)",
+    "import { password } from 'x'; password: '', secret: null, secret: z.string(), PWD=/home/x",
+    "550e8400-e29b-41d4-a716-446655440000 toolu_01A09q90qw90lq917835lq9 call_abcdefghijklmnopqrstuvwx1234",
+    "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
+    "/usr/local/share/very/long/path/to/some/file.ts, sk-learn-contrib-packages, docker run -u 1000:1000",
+    `grep '-----BEGIN ${"PRIVATE KEY"}-----' finds keys. SECRET_KEY=$SECRET, "Authorization: Bearer $TOKEN"`,
   ])("leaves a text without secrets: %s", (text) => {
     const redactor = new Redactor([]);
     expect(redactor.text(text)).toBe(text);
@@ -67,28 +89,58 @@ describe("a mask", () => {
     expect(() => new Redactor(["("])).toThrow(/regular expression/);
   });
 
-  test("in a value keeps its shape, the words of the format, and what names apart", () => {
-    const redactor = new Redactor(["message|result|call-\\d"]);
-    const value = {
-      type: "tool/result",
-      seq: 7,
-      data: [{ toolCallId: "call-1", kind: "result" }, { toolCallId: "call-2" }, { callId: "call-1" }],
-      password: "short",
-      [key("sk-")]: null,
-    };
-    expect(redactor.value(value)).toEqual({
-      type: "tool/result",
-      seq: 7,
-      data: [
-        { toolCallId: `${MASK}-1`, kind: "result" },
-        { toolCallId: `${MASK}-2` },
-        { callId: `${MASK}-1` },
-      ],
-      password: MASK,
-      [`${MASK}-3`]: null,
-    });
-    const plain = { a: ["b"] };
-    expect(redactor.value(plain)).toBe(plain);
+  test("in JSON keeps its shape, all other bytes, the words of the format, and what names apart", () => {
+    const redactor = new Redactor(["message|result|call-\\d|acme|subagent"]);
+    const secret = key("sk-");
+    const json = `{ "type":"acme/result", "seq": 12345678901234567890, "seq":7,
+      "data":[{"toolCallId":"call-1","kind":"tool-result"},{"toolCallId":"call-2"},{"callId":"call-1"}],
+      "kind":"acme","dbPassword":"short","token":"ab","token":"${secret.slice(3, 30)}",
+      "hash":"9f86d081884c7d659a2feaa0c55ad015","${secret}":null,"acme":1,"a":"${secret}","a":"\\ud800" }`;
+    expect(redactor.json(json)).toBe(`{ "type":"acme/result", "seq": 12345678901234567890, "seq":7,
+      "data":[{"toolCallId":"${MASK}-1","kind":"tool-result"},{"toolCallId":"${MASK}-2"},{"callId":"${MASK}-1"}],
+      "kind":"${MASK}","dbPassword":"${MASK}","token":"ab","token":"${MASK}",
+      "hash":"9f86d081884c7d659a2feaa0c55ad015","${MASK}-3":null,"${MASK}-4":1,"a":"${MASK}","a":"\\ud800" }`);
+    expect(redactor.masked).toBe(9);
+  });
+
+  test("stands for what is escaped or packed in a text, too", () => {
+    const secret = key("sk-");
+    const inJson = JSON.stringify(JSON.stringify({ note: 'say "ACME 7"', password: 'a"b\\c' }));
+    const base64 = Buffer.from(`token: ${secret}!`).toString("base64");
+    const redactor = new Redactor(['"ACME \\d"', "[0-9a-f]{8}"]);
+    expect(redactor.text(inJson)).toBe(
+      JSON.stringify(JSON.stringify({ note: "NOTE", password: "WORD" }))
+        .replace("NOTE", `say ${MASK}`)
+        .replace("WORD", MASK),
+    );
+    expect(redactor.text(`a ${base64}, b`)).toBe(`a ${MASK}, b`);
+    expect(redactor.text(`?k=${secret.replaceAll("-", "%2D")}&n=1`)).toBe(`?k=${MASK}&n=1`);
+    expect(redactor.text(`\\u0073\\u006b${secret.slice(2)}\\n`)).toBe(`${MASK}\\n`);
+    // Bytes that only look like text that is packed.
+    expect(redactor.text(Buffer.alloc(60, 7).toString("base64"))).not.toContain(MASK);
+  });
+
+  test.each([["(a+)+$"], ["(\\w+\\s?)*@"], ["(?:x|xx)+y"]])(
+    "is not looked for with %s, which takes years on some texts",
+    (pattern) => {
+      expect(() => new Redactor([pattern])).toThrow(/takes too long/);
+    },
+  );
+
+  test("is found behind a text that was made to slow the search down", () => {
+    const secret = key("ghp_", 36);
+    for (const piece of [
+      "-eyJaaaaaa",
+      "-SG.aaaaaaaaaaaaaaaaaaa",
+      "bearer=",
+      "\\\\",
+      "%41",
+      `-----BEGIN ${"PRIVATE KEY"}-----`,
+    ]) {
+      const before = process.cpuUsage();
+      expect(new Redactor([]).text(`${piece.repeat(20_000)} ${secret}`)).toEndWith(MASK);
+      expect(process.cpuUsage(before).user).toBeLessThan(3_000_000);
+    }
   });
 });
 
@@ -145,6 +197,70 @@ describe("a streamed secret", () => {
       ),
       { numRuns: 60 },
     );
+  });
+
+  test("is hidden where other events come between its pieces, and where not all of it is held", () => {
+    const secrets = Array.from({ length: 40 }, (_, k) => key(`sk-${k}`, 30 + k));
+    const pem = `-----BEGIN ${"PRIVATE KEY"}-----\n${`${key("", 64)}\n`.repeat(60)}-----END ${"PRIVATE KEY"}-----`;
+    const text = `${secrets.join(", and then ")} ${pem} the end`;
+    const drafts: EventDraft[] = [turnStart(1)];
+    for (let at = 0; at < text.length; at += 7) {
+      drafts.push(textDelta(AT, text.slice(at, at + 7)));
+      if (at % 5 === 0) drafts.push({ type: "session/title", data: { title: `At ${secrets[0]}` } });
+    }
+    const redactor = new Redactor([]);
+    const redacted = new RedactedRecords(redactor, 8 * 1024);
+    const events = toEvents(drafts);
+    const shown = [...recordsOf(events).flatMap((record) => [...redacted.take(record)]), ...redacted.end()];
+    expect(shown.map(({ seq }) => seq)).toEqual(events.map(({ seq }) => seq));
+    const read = shown.flatMap((record) => recordEvents(record));
+    expect(joined(read, "text")).toBe(`${secrets.map(() => MASK).join(", and then ")} ${MASK} the end`);
+    const titles = drafts.filter(({ type }) => type === "session/title").length;
+    expect(redactor.masked).toBe(secrets.length + 1 + titles);
+  });
+});
+
+describe("a secret of an answer that was cut off", () => {
+  test("is hidden and counted as it is shown, however it was cut and packed", () => {
+    const secret = key("sk-", 30);
+    fc.assert(
+      fc.property(
+        fc.array(fc.nat(), { maxLength: 12 }),
+        fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 9 }),
+        fc.boolean(),
+        (cuts, sizes, isEnded) => {
+          const cut = pieces(`Use ${secret} or ${secret}!`, cuts);
+          const events = toEvents([
+            turnStart(1),
+            ...cut.flatMap((piece) => [textDelta(AT, piece), reasoningDelta(AT, "hm ", 1)]),
+            ...cut.map((piece) => textDelta(AT, piece, 2)),
+            // A pattern looks at each text by itself.
+            textDelta(AT, "ACME", 3),
+            ...(isEnded ? [stepEnd(AT)] : []),
+          ]);
+          const redactor = new Redactor(["^ACME$"]);
+          const shown = new ShownEvents((text) => redactor.text(text));
+          const ended = recordsOf(events, sizes.length === 0 ? undefined : [...sizes, events.length]).flatMap(
+            (record) => (isShown(record) ? (shown.take(record) ?? []) : (shown.pass(record) ?? [])),
+          );
+          const said = `Use ${MASK} or ${MASK}!`;
+          expect(isEnded ? ended : [shown.rest()]).toMatchObject([
+            { how: isEnded ? "cut off" : "so far", entry: { text: `${said}\n${said}\n${MASK}` } },
+          ]);
+          expect(redactor.masked).toBe(5);
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  test("is found where the attempt before it broke off in a word", () => {
+    const secret = key("sk-", 30);
+    const retry: EventDraft = { type: "llm/retry", data: { ...AT, attempt: 1 } };
+    const redacted = new RedactedRecords(new Redactor([]));
+    const records = recordsOf(toEvents([textDelta(AT, "It is"), retry, textDelta(AT, secret)]));
+    const shown = [...records.flatMap((record) => [...redacted.take(record)]), ...redacted.end()];
+    expect(joined(shown.flatMap(recordEvents), "text")).toBe(`It is${MASK}`);
   });
 });
 

@@ -1,34 +1,85 @@
 import { describe, expect, test } from "bun:test";
-import { formatTime, SessionTable } from "../../src/cli/sessions/table.ts";
+import fc from "fast-check";
+import type { SessionEntry } from "../../src/cli/sessions/list-entry.ts";
+import { formatTime, sessionTable } from "../../src/cli/sessions/table.ts";
+import { oddString } from "../fixtures/arbitraries.ts";
 
-const HEADER = { version: 0, id: "x", createdAt: 0 } as const;
+const NOON = new Date(2026, 2, 5, 12, 7).getTime();
+
+function entry(id: string, more: Partial<SessionEntry> = {}): SessionEntry {
+  return { id, state: "ok", started: NOON, lastActive: NOON, turns: 1, events: 12, bytes: 2048, ...more };
+}
+
+function table(entries: readonly SessionEntry[], width?: number): string[] {
+  return [...sessionTable(entries, width)].map((line) => line.replace(/\n$/, ""));
+}
 
 describe("the table of sessions", () => {
-  test("has columns that fit, over several pages", () => {
-    const table = new SessionTable(false);
-    const first = table.format([{ id: "short", state: "ok", header: { ...HEADER, cwd: "/a" } }]);
-    expect(first).toBe(
-      "ID     CREATED               FOLDER  STATE\nshort  1970-01-01T00:00:00Z  /a      ok\n",
-    );
-    const second = table.format([
-      { id: "longer-id", state: "ok", header: HEADER },
-      { id: "日本", state: "corrupt", reason: "It broke" },
+  test("has columns that fit, with local times, and numbers at their right", () => {
+    expect(
+      table([
+        entry("short", { title: "Milk" }),
+        entry("longer-id", { title: "日本", events: 87_208, bytes: 5, state: "interrupted" }),
+        { id: "x", state: "duplicate", reason: "Two files" },
+      ]),
+    ).toEqual([
+      "ID         TITLE  STARTED           LAST ACTIVE       TURNS  EVENTS   SIZE  STATE",
+      "short      Milk   2026-03-05 12:07  2026-03-05 12:07      1      12  2 KiB  ok",
+      "longer-id  日本   2026-03-05 12:07  2026-03-05 12:07      1  87,208    5 B  interrupted",
+      "x          -      -                 -                     -       -      -  duplicate: Two files",
     ]);
-    expect(second).toBe(
-      "longer-id  1970-01-01T00:00:00Z  -       ok\n日本       -                     -       corrupt: It broke\n",
+  });
+
+  test("makes room on a narrow terminal: columns go, then the title, and never the id", () => {
+    const long = "Where is the milk that I bought yesterday, and the bread?";
+    const rows = (width: number) => table([entry("a".repeat(20), { title: long })], width);
+    expect(rows(200)[1]).toContain(long);
+    expect(rows(90)).toEqual([
+      "ID                    TITLE                         LAST ACTIVE       TURNS  EVENTS  STATE",
+      "aaaaaaaaaaaaaaaaaaaa  Where is the milk that I bo…  2026-03-05 12:07      1      12  ok",
+    ]);
+    expect(rows(72)[0]?.split(/ {2,}/)).toEqual(["ID", "TITLE", "LAST ACTIVE", "STATE"]);
+    expect(rows(48)[0]?.split(/ {2,}/)).toEqual(["ID", "TITLE", "STATE"]);
+    expect(rows(30)).toEqual(["ID                    STATE", "aaaaaaaaaaaaaaaaaaaa  ok"]);
+  });
+
+  test("shows why a session is not sound as far as there is room", () => {
+    const broken = entry("s", {
+      title: "T",
+      state: "corrupt",
+      reason: "An event is malformed: expected this",
+    });
+    expect(table([broken], 76)[1]).toEndWith("  corrupt");
+    expect(table([broken], 100)[1]).toEndWith("  corrupt: An event is malformed…");
+    expect(table([broken], 200)[1]).toEndWith("  corrupt: An event is malformed: expected this");
+  });
+
+  test("is straight, and never wider than the terminal, whatever the titles hold", () => {
+    const odd = fc.record({ title: oddString(), id: fc.stringMatching(/^[a-z]{1,12}$/) });
+    fc.assert(
+      fc.property(
+        fc.array(odd, { minLength: 1, maxLength: 4 }),
+        fc.integer({ min: 30, max: 120 }),
+        (rows, width) => {
+          const lines = table(
+            rows.map(({ id, title }) => entry(id, { title })),
+            width,
+          );
+          expect(lines.filter((line) => Bun.stringWidth(line) > width)).toEqual([]);
+          const starts = lines.map((line) =>
+            Bun.stringWidth(line.slice(0, Math.max(line.lastIndexOf("  "), 0))),
+          );
+          expect(new Set(starts).size).toBe(1);
+          expect(lines.join("")).not.toMatch(/\p{Cc}/u);
+        },
+      ),
     );
   });
 
-  test("has a column for what a check found", () => {
-    const text = new SessionTable(true).format([
-      { id: "a", state: "ok", events: 12, torn: true, header: HEADER },
-      { id: "b", state: "duplicate", reason: "Two files" },
-    ]);
-    expect(text.split("\n").slice(0, -1)).toEqual([
-      "ID  CREATED               EVENTS  FOLDER  STATE",
-      "a   1970-01-01T00:00:00Z  12      -       ok: the end of the log is damaged or was never fully written",
-      "b   -                     -       -       duplicate: Two files",
-    ]);
+  test("keeps text that runs from right to left from turning the columns around, on a terminal", () => {
+    const rows = [entry("s", { title: "שלום עולם" }), entry("t", { title: "123456789" })];
+    expect(table(rows, 120)[1]).toContain("\u2068שלום עולם\u2069  2026");
+    expect(table(rows)[1]).toContain("s   שלום עולם  2026");
   });
 });
 
@@ -36,4 +87,5 @@ test("a time beyond every calendar is shown as its number", () => {
   expect(formatTime(1_700_000_000_123)).toBe("2023-11-14T22:13:20Z");
   expect(formatTime(Number.MAX_SAFE_INTEGER)).toBe("9007199254740991");
   expect(formatTime(8.64e15)).toBe("+275760-09-13T00:00:00Z");
+  expect(table([entry("s", { started: Number.MAX_SAFE_INTEGER })])[1]).toContain("9007199254740991");
 });

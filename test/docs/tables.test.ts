@@ -43,6 +43,7 @@ describe.skipIf(process.platform === "win32")("flags", () => {
     "sessions list",
     "sessions show",
     "sessions tail",
+    "sessions search",
     "sessions stats",
     "sessions copy",
     "sessions verify",
@@ -50,10 +51,12 @@ describe.skipIf(process.platform === "win32")("flags", () => {
     "sessions salvage",
     "sessions export",
     "sessions import",
+    "sessions backup",
     "sessions fork",
     "sessions rename",
     "sessions delete",
     "sessions prune",
+    "sessions compact",
     "doctor",
   ]) {
     test(`of ${command}`, () => {

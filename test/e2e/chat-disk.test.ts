@@ -41,7 +41,7 @@ describe.skipIf(SHIM === undefined)("chat on a disk with faults (needs a C compi
     expect(await chat.exited).toEqual({ code: 0 });
     const { stdout } = await runHoldfast(["sessions", "show", "default", lab.store]);
     expect(stdout).not.toContain("First");
-    expect(stdout).toContain("Turn 1, user\n  Second\n");
+    expect(stdout).toContain("\nUser\n  Second\n");
   });
 
   test("that hangs is not waited for at the third Ctrl-C", async () => {

@@ -77,7 +77,7 @@ describe.skipIf(process.platform === "win32")("chat", () => {
     expect(await chat.exited).toEqual({ code: 0 });
     const transcript = await shown(lab);
     expect(transcript).toContain("Let me\n\nTurn 1 ended: aborted by user");
-    expect(transcript).toContain("Turn 2, user\n  Second\n");
+    expect(transcript).toContain("\nUser\n  Second\n");
   });
 
   test("Ctrl-C that comes together with Enter ends the Turn before it begins", async () => {
@@ -182,7 +182,7 @@ describe.skipIf(process.platform === "win32")("chat", () => {
     await chat.sees(PROMPT);
     chat.type(CTRL_D);
     expect(await chat.exited).toEqual({ code: 0 });
-    expect(await shown(lab)).toContain("Turn 3, user\n  Third\n");
+    expect(await shown(lab)).toContain("\nUser\n  Third\n");
   });
 
   test("says what a Turn failed of, and goes on", async () => {

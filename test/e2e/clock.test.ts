@@ -41,6 +41,7 @@ describe.each(DURABLE_STORES)("a clock that was set back between two starts, ses
     expect(after.transcript.map((entry) => `${entry.kind} ${entry.turn}`)).toEqual([
       "user 1",
       "user 2",
+      "assistant 2",
       "turn-end 2",
       "user 3",
       "assistant 3",

@@ -55,10 +55,15 @@ describe.each(["bash", "zsh", "fish"] as const)("the script for %s", (shell) => 
       expect(await offered("serve", "--model", "x", "--provider", "")).toEqual(
         expect.arrayContaining(["demo", "openai-compatible", "anthropic"]),
       );
-      expect(await offered("sessions", "copy", "--jsonl-encoding", "")).toContain("none");
       expect(await offered("completions", "")).toContain("fish");
       expect(await offered("serve", "--session-db", "ag")).toContain("agent.db");
       expect(await offered("sessions", "show", "--session-db", "agent.db", "d")).toContain("default");
+      await Bun.write(folder.at("settings.json"), '{"sessionDb": "agent.db"}');
+      expect(await offered("sessions", "--config", "settings.json", "tail", "-n", "3", "d")).toContain(
+        "default",
+      );
+      expect(await offered("sessions", "delete", "agent.db", "d")).toContain("default");
+      expect(await offered("sessions", "stats", "--config", "set")).toContain("settings.json");
       // No store is named: that is no reason to say anything.
       expect((await offered("sessions", "show", "d")).join("")).toBe("");
     },
@@ -68,5 +73,5 @@ describe.each(["bash", "zsh", "fish"] as const)("the script for %s", (shell) => 
 test("a shell that there is no script for is refused, with those that there are", async () => {
   const { code, stdout, stderr } = await runHoldfast(["completions", "tcsh"]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-  expect(stderr).toMatch(/^holdfast: .*bash, zsh, fish/);
+  expect(stderr).toMatch(/^holdfast: .*bash, zsh or fish/);
 });

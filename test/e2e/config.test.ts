@@ -96,7 +96,7 @@ describe("holdfast config", () => {
     const env = { MY_API_KEY: "k1", HOLDFAST_TOKEN: "tok-variable-secret" };
     const args = ["--provider", "openai-compatible", "--model", "m", "--base-url", "http://127.0.0.1:1"];
     const body = '{"top_k":20,"user":"me","key":"sk-extra-body-secret"}';
-    const all = [...args, "--api-key-env", "MY_API_KEY", "--extra-body", body];
+    const all = [...args, "--api-key-env", "MY_API_KEY", "--extra-body", body, "--stop", "sk-stop-secret"];
     const first = await configOf(all, { env });
     expect(first.secrets).toEqual([
       { name: "apiKey", isSet: true, holder: "MY_API_KEY" },
@@ -108,7 +108,7 @@ describe("holdfast config", () => {
     const { stdout: text } = await runHoldfast(["config", ...all], { env });
     expect(text).toMatch(/^apiKey +set, from MY_API_KEY$/m);
     for (const output of [first.stdout, second.stdout, text]) {
-      expect(output).not.toMatch(/k1|tok-(file|variable)-secret|body-secret/);
+      expect(output).not.toMatch(/k1|tok-(file|variable)-secret|(body|stop)-secret/);
     }
   });
 

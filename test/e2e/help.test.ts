@@ -98,10 +98,27 @@ describe("a mistake is told on stderr with exit code 2:", () => {
     [
       "a flag without its value",
       ["serve", "--port"],
-      /^holdfast: Option '--port <number>' argument missing\n {2}hint: `holdfast serve --help`/,
+      /^holdfast: --port needs a value\n {2}hint: `holdfast serve --help`/,
     ],
-    ["a word too many", ["serve", "now"], /^holdfast: Too many arguments/],
-    ["a text too many", ["invoke", "hello", "world"], /^holdfast: Too many arguments/],
+    ["a word too many", ["serve", "now"], /^holdfast: There is 1 argument, and at most 0 can be given/],
+    ["a text too many", ["invoke", "hello", "world"], /^holdfast: There are 2 arguments, and at most 1/],
+    [
+      "a value that is none of those that there are",
+      ["completions", "tcsh"],
+      /^holdfast: <shell> cannot be "tcsh": it must be bash, zsh or fish\n/,
+    ],
+    ["an argument that is missing", ["sessions", "tail"], /^holdfast: <id> is missing\n/],
+    ["a flag that is missing", ["sessions", "prune", "a.db"], /^holdfast: --older-than is missing\n/],
+    [
+      "flags that exclude each other",
+      ["sessions", "tail", "s", "a.db", "--json", "--events"],
+      /^holdfast: --json and --events exclude each other\n/,
+    ],
+    [
+      "an unknown command behind a flag of its group",
+      ["sessions", "--config", "list", "tial"],
+      /no command "sessions tial"\n {2}hint: Did you mean `holdfast sessions tail`\?/,
+    ],
     [
       "an unknown command of a group, with the one that was meant",
       ["sessions", "lst"],
@@ -118,6 +135,7 @@ describe("a mistake is told on stderr with exit code 2:", () => {
       /hint: There are list, show, copy, /,
     ],
     ["help of an unknown command", ["help", "srve"], /Did you mean `holdfast serve`\?/],
+    ["help of an unknown command in a group", ["sessions", "help", "lst"], /`holdfast sessions list`/],
     ["help of an unknown command of a group", ["sessions", "lst", "--help"], /`holdfast sessions list`/],
     [
       "an unknown flag of a command in a group, with the one that was meant",

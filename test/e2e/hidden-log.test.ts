@@ -8,9 +8,10 @@ setDefaultTimeout(30_000);
 
 test("no command takes the sessions of a store for whole whose log is damaged before its last commits", async () => {
   using place = await left();
+  const sessions = (...args: string[]) => runHoldfast(["sessions", ...args]);
+  expect((await sessions("list", "--state", "ok,interrupted", "--json", place.path)).stdout).toContain('"a"');
   flip(`${place.path}-wal`, HIDING);
   const before = place.contents();
-  const sessions = (...args: string[]) => runHoldfast(["sessions", ...args]);
   const damage = "the write-ahead log is damaged, and SQLite ignores all that follows it";
 
   const listed = await sessions("list", "--check", "--json", place.path);
@@ -21,9 +22,11 @@ test("no command takes the sessions of a store for whole whose log is damaged be
       .split("\n")
       .map((line) => JSON.parse(line)),
   ).toMatchObject([
-    { id: "b", state: "corrupt", events: 2, reason: expect.stringContaining(damage) },
     { id: "a", state: "corrupt", events: 61, reason: expect.stringContaining(damage) },
+    { id: "b", state: "corrupt", events: 2, reason: expect.stringContaining(damage) },
   ]);
+  // Nor because of what was known of them before.
+  expect((await sessions("list", "--state", "corrupt", "--json", place.path)).stdout).toBe(listed.stdout);
 
   const shown = await sessions("show", "a", "--events", "--session-db", place.path);
   expect({ code: shown.code, lines: shown.stdout.split("\n").length }).toEqual({ code: 5, lines: 62 });

@@ -111,7 +111,7 @@ describe.each(DURABLE_STORES)("a Host that is killed, its sessions in %s,", (kin
     expect(closed.transcript[0]).toMatchObject({ kind: "user", text: "Hello?" });
   });
 
-  test("in the middle of an answer: the deltas are kept, and nobody said them", async () => {
+  test("in the middle of an answer: the deltas are kept and shown, and the model never said them", async () => {
     await using lab = await HostLab.on(kind, hangingReply("One, ", "two, ", "three"));
     const host = await lab.start();
     await killWhen(host, "Count!", streamed(host, "three"));
@@ -120,7 +120,8 @@ describe.each(DURABLE_STORES)("a Host that is killed, its sessions in %s,", (kin
     expect(typesOf(closed.events)).toEqual([...OPENING, "assistant/chunk", "step/end", "turn/end"]);
     const spoken = closed.events.map(({ data }) => JSON.stringify(data)).join();
     for (const piece of ["One, ", "two, ", "three"]) expect(spoken).toContain(`"text":"${piece}"`);
-    expect(closed.transcript.map(({ kind }) => kind)).toEqual(["user", "turn-end"]);
+    const cutOff = { kind: "assistant", text: "One, two, three", interrupted: true };
+    expect(closed.transcript).toMatchObject([{ kind: "user" }, cutOff, { kind: "turn-end" }]);
   });
 
   test("after the answer and before the end of the Turn: the answer stands", async () => {

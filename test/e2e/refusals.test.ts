@@ -139,13 +139,13 @@ const DAMAGE: ReadonlyArray<readonly [string, number, RegExp, (database: Databas
   [
     "a newer schema",
     UNSUPPORTED,
-    /schema version 3.*newer version of Holdfast/s,
-    (database) => database.run("PRAGMA user_version = 3"),
+    /schema version 4.*newer version of Holdfast/s,
+    (database) => database.run("PRAGMA user_version = 4"),
   ],
   [
     "a schema version that never was",
     CORRUPT,
-    /header of the database is damaged: expected schema version 2, found 0.*sessions repair/s,
+    /header of the database is damaged: expected schema version 1 to 3, found 0.*sessions repair/s,
     (database) => database.run("PRAGMA user_version = 0"),
   ],
   [

@@ -42,6 +42,7 @@ describe.each(CASES)("after %s and a start, with sessions in %s", (signal, kind)
       "assistant 3",
       "turn-end 3",
       "user 4",
+      "assistant 4",
       "turn-end 4",
     ]);
     expect(closed.events.filter(({ type }) => type === "turn/end").map(({ data }) => data)).toMatchObject([

@@ -83,15 +83,8 @@ describe("a copy", () => {
   test("keeps the order in which a database lists its sessions", async () => {
     await using folder = await holding(Object.fromEntries(["c", "a", "b"].map((id) => [id, ODD])));
     await copy(folder, "--all", "--from", "a.db", "--to", "b.db");
-    const { stdout } = await runHoldfast(["sessions", "list", folder.at("b.db"), "--json"]);
-    expect(stdout.match(/"id":"\w"/g)).toEqual([
-      '"id":"b"',
-      '"id":"b"',
-      '"id":"a"',
-      '"id":"a"',
-      '"id":"c"',
-      '"id":"c"',
-    ]);
+    const { stdout } = await runHoldfast(["sessions", "list", folder.at("b.db"), "--ids"]);
+    expect(stdout).toBe("b\na\nc\n");
   });
 
   test("of named sessions takes these alone, each once", async () => {

@@ -1,15 +1,18 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, existsSync } from "node:fs";
 import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.ts";
+import { turnEnd, turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import { cleanEnvironment, executablePath, runCommand } from "../fixtures/executable.ts";
 import { FEW_STORES, fewSessions, linesOf, listed, plantTurns, sessions } from "../fixtures/few-sessions.ts";
 import { folderState } from "../fixtures/folder-state.ts";
-import { withStore } from "../fixtures/stored-sessions.ts";
+import { plant, recordsOfDrafts, withStore } from "../fixtures/stored-sessions.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 import { TerminalProcess } from "../fixtures/terminal-process.ts";
 
 // Real processes, perhaps on a busy machine.
 setDefaultTimeout(60_000);
+
+const SECRET = "between you and me ";
 
 /** Runs the command that a line of output ends with. */
 function runPrinted(folder: TempFolder, { stdout }: { readonly stdout: string }) {
@@ -38,13 +41,32 @@ describe.each(FEW_STORES)("sessions delete from %s", (...kind) => {
   });
 });
 
+test("sessions delete names all of the trash where an id cannot be typed as it is printed", async () => {
+  await using folder = await fewSessions(FEW_STORES[0], async (open) => {
+    for (const id of ["-rf", "a\nb\u001b[2J"]) await plantTurns(open, id);
+  });
+  const gone = await sessions(
+    folder,
+    "delete",
+    "--session-db",
+    "a.db",
+    "--yes",
+    "--",
+    "-rf",
+    "a\nb\u001b[2J",
+  );
+  expect(gone.stdout).toContain("\ndeleted a\\u000ab\\u001b[2J: moved to ");
+  expect(await runPrinted(folder, gone)).toMatchObject({ code: 0 });
+  expect(await listed(folder, "a.db")).toEqual(["-rf ok 3", "a\nb\u001b[2J ok 3"]);
+});
+
 // What is written in frames and what is not is moved in the same way.
 describe.each(FEW_STORES.slice(0, 2))("sessions delete from %s", (...kind) => {
   const [, store, encoding] = kind;
 
   test("with --purge leaves nothing of them anywhere", async () => {
     await using folder = await fewSessions(kind, async (open) => {
-      await plantTurns(open, "a");
+      await plant(open, "a", recordsOfDrafts([turnStart(1), userMessage(SECRET.repeat(500)), turnEnd(1)]));
       await plantTurns(open, "b");
     });
     const gone = await sessions(folder, "delete", store, "a", "--yes", "--purge", "--json");
@@ -55,7 +77,10 @@ describe.each(FEW_STORES.slice(0, 2))("sessions delete from %s", (...kind) => {
       { kind: "summary", sessions: 1, deleted: 1, failed: 0 },
     ]);
     expect(await listed(folder, store)).toEqual(["b ok 3"]);
-    expect((await folderState(folder.path)).join("\n")).not.toContain("trash");
+    const left = await folderState(folder.path);
+    expect(left.join("\n")).not.toContain("trash");
+    // Not a word of it is left in any file.
+    if (store === "a.db") expect(await Bun.file(folder.at(store)).text()).not.toContain(SECRET);
   });
 
   test("changes nothing where nobody can be asked, in a held store, and in one that is not there", async () => {

@@ -6,10 +6,12 @@ import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.t
 import {
   assistantMessage,
   callBlock,
+  reasoningDelta,
   stepEnd,
   stepStart,
   textBlock,
   textDelta,
+  toEvents,
   toolCall,
   toolResult,
   turnEnd,
@@ -17,6 +19,7 @@ import {
   userMessage,
 } from "../fixtures/event-drafts.ts";
 import { executablePath, type Finished, runCommand, runHoldfast } from "../fixtures/executable.ts";
+import { recordsOf } from "../fixtures/logs.ts";
 import { plant, recordsOfDrafts, withStore } from "../fixtures/stored-sessions.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
@@ -142,6 +145,59 @@ describe("sessions export", () => {
     }
   });
 
+  test("for people shows an answer that was cut off, and one that no event ends, masked as they were said", async () => {
+    const next = { turn: 2, step: 1 };
+    const pieces = (at: typeof AT, text: string) =>
+      (text.match(/.{1,5}/gs) ?? []).map((p) => textDelta(at, p));
+    const drafts: EventDraft[] = [
+      turnStart(1),
+      userMessage("Which?", "u-1"),
+      stepStart(AT),
+      reasoningDelta(AT, "Hm <b>, ACME", 0),
+      reasoningDelta(AT, "-7.", 0),
+      textDelta(AT, "That of the first attempt: ACME-1", 1),
+      { type: "llm/retry", data: { ...AT, attempt: 1 } },
+      ...pieces(AT, `Take ${SECRET}, or \`\`\`\n<i>`),
+      stepEnd(AT),
+      turnEnd(1, { kind: "error", error: { message: "It broke", code: "PROVIDER" } }),
+      turnStart(2),
+      stepStart(next),
+      ...pieces(next, `Again ${SECRET}`),
+    ];
+    // In the log each piece stands alone, in the database in runs.
+    await using folder = await TempFolder.create();
+    const events = toEvents(drafts);
+    const single = recordsOf(
+      events,
+      events.map(() => 1),
+    );
+    await withStore(`sqlite:${folder.at("a.db")}`, (store) => plant(store, "s", recordsOf(events)));
+    await withStore(`jsonl:${folder.at("logs")}`, (store) => plant(store, "s", single));
+    const [plain, markdown, html] = await Promise.all(
+      [["md"], ["md", "--redact-pattern", "ACME-\\d"], ["html", "--redact-pattern", "ACME-\\d"]].map(
+        async (format) => {
+          const [a, b] = await Promise.all(
+            ["a.db", "logs"].map((store) => run(folder, store, "s", "--format", ...format)),
+          );
+          expect(b).toEqual(a ?? { code: 0, stdout: "", stderr: "" });
+          // Both answers; the first attempt is not shown.
+          expect(a?.stderr).toBe(format.length === 1 ? "" : "holdfast: 2 places were masked\n");
+          return a?.stdout ?? "";
+        },
+      ),
+    );
+    expect(plain).toContain(SECRET);
+    expect(markdown).toContain(
+      "\n## Turn 1, step 1, assistant, cut off\n\n2023-11-14T22:13:20Z\n" +
+        "\n````text\nTake [redacted], or ```\n<i>\n````\n\n## Turn 1 ended\n",
+    );
+    expect(markdown).toContain("\n## Turn 2, step 1, assistant, so far\n");
+    expect(markdown).toContain("\n```text\nAgain [redacted]\n```\n\n---\n");
+    expect(html).toContain("<h2>Turn 1, step 1, assistant, cut off <time>");
+    expect(html).toContain('<pre dir="auto">\nTake [redacted], or ```\n&lt;i&gt;</pre>\n</article>\n');
+    expect(html).toContain('<pre dir="auto">\nAgain [redacted]</pre>\n</article>\n<p class="facts">');
+  });
+
   test("makes a file that only its user can read, whole or not at all, and replaces none unasked", async () => {
     await using folder = await folderWith(turn("What?", "That."));
     const command = ["sh", "-c", 'umask 000; exec "$0" "$@"', executablePath(), "sessions", "export"];
@@ -161,18 +217,37 @@ describe("sessions export", () => {
     expect(await run(folder, ...args, "--force")).toMatchObject({ code: 0, stdout: made.stdout });
     expect((await stat(folder.at("s.html"))).size).toBe(size);
 
+    const names = (await readdir(folder.path)).filter((name) => !/^(?:a\.db|logs)/.test(name));
+    expect(names).toEqual(["s.html"]);
+  });
+
+  test("of several sessions leaves out those that are damaged, and says which; of one alone shows what precedes", async () => {
+    await using folder = await TempFolder.create();
     await makeStore(folder.at("b.db"));
     damage(folder.at("b.db"), (database) =>
       rewriteBody(database, SEQ.message, "milk", "wine", { fixChecksum: false }),
     );
-    expect((await run(folder, "b.db", "default", "-o", "b.md")).code).toBe(5);
+    await withStore(`sqlite:${folder.at("b.db")}`, (store) =>
+      plant(store, "sound", recordsOfDrafts(turn("What?", "That."))),
+    );
+    const all = await run(folder, "b.db", "--all", "-o", "all.jsonl", "--json");
+    expect(all.code).toBe(5);
+    expect(all.stderr).toMatch(/^holdfast: default is left out: .*session default, seq \d+\)\n$/);
+    expect(JSON.parse(all.stdout)).toMatchObject({
+      sessions: [{ id: "sound" }],
+      failed: [{ id: "default", code: "corrupt" }],
+    });
+    const lines = (await Bun.file(folder.at("all.jsonl")).text()).split("\n");
+    expect(lines.filter((line) => line.startsWith('{"type":"session",'))).toHaveLength(1);
+
+    // An id is known by its beginning. A file is made of what is whole.
+    expect(await run(folder, "b.db", "defau", "-o", "b.md")).toMatchObject({ code: 5, stdout: "" });
     expect((await run(folder, "b.db", "other", "-o", "b.md")).code).toBe(3);
-    const names = (await readdir(folder.path)).filter((name) => !/^(?:[ab]\.db|logs)/.test(name));
-    expect(names).toEqual(["s.html"]);
-    // To a pipe goes what precedes the damage.
-    const shown = await run(folder, "b.db", "default");
+    expect((await readdir(folder.path)).filter((name) => name.includes("b.md"))).toEqual([]);
+    const shown = await run(folder, "b.db", "defau");
     expect(shown.code).toBe(5);
     expect(shown.stdout).toContain("What do I need?");
+    expect(shown.stdout).toContain("assistant, so far\n");
   });
 
   test.each([
@@ -180,8 +255,10 @@ describe("sessions export", () => {
     ["some and all", ["a.db", "s", "--all"], "exclude each other"],
     ["a report among the sessions", ["a.db", "s", "--json"], "--json needs -o"],
     ["a file of the store", ["a.db", "s", "--force", "-o", "a.db"], "a file of the store itself"],
+    ["a folder as its file", ["a.db", "s", "--force", "-o", "."], "-o names a folder"],
+    ["a device as its file", ["a.db", "s", "--force", "-o", "/dev/null"], "-o names no file"],
     ["what is no pattern", ["a.db", "s", "--redact-pattern", "("], "is no regular expression"],
-    ["another format", ["a.db", "s", "--format", "pdf"], "Allowed choices are md, json, jsonl, html"],
+    ["another format", ["a.db", "s", "--format", "pdf"], "it must be md, json, jsonl or html"],
   ])("refuses %s with exit code 2", async (_, args, message) => {
     await using folder = await TempFolder.create();
     const { code, stdout, stderr } = await run(folder, ...args);

@@ -37,11 +37,11 @@ test("sessions fork refuses what cannot be: an id that is taken, a Turn or a ses
 });
 
 test("sessions fork cuts after a seq or after the last Turn, and makes an id, but no store", async () => {
-  await using folder = await fewSessions(FEW_STORES[0], (open) => plantTurns(open, "s", { turns: 2 }));
-  const atSeq = linesOf(await sessions(folder, "fork", "s", "a.db", "--at", "2", "--json"));
-  expect(atSeq).toMatchObject([{ at: 2, events: 4 }]);
-  const { stdout } = await sessions(folder, "fork", "s", "a.db");
-  expect(stdout).toMatch(/^forked s as [0-9a-f-]{36}: 7 events, up to the end of a Turn at seq 5\n$/);
-  expect(await sessions(folder, "fork", "s", "sqlite:b.db")).toMatchObject({ code: 3, stdout: "" });
+  await using folder = await fewSessions(FEW_STORES[0], (open) => plantTurns(open, "origin", { turns: 2 }));
+  const atSeq = linesOf(await sessions(folder, "fork", "ori", "a.db", "--at", "2", "--json"));
+  expect(atSeq).toMatchObject([{ parent: "origin", at: 2, events: 4 }]);
+  const { stdout } = await sessions(folder, "fork", "origin", "a.db");
+  expect(stdout).toMatch(/^forked origin as [0-9a-f-]{36}: 7 events, up to the end of a Turn at seq 5\n$/);
+  expect(await sessions(folder, "fork", "origin", "sqlite:b.db")).toMatchObject({ code: 3, stdout: "" });
   expect(await Bun.file(folder.at("b.db")).exists()).toBe(false);
 });

@@ -37,8 +37,8 @@ test("sessions rename refuses a session that there is not, a held store, and wha
 
 test("sessions rename closes a Turn that was left open, as whoever goes on with the session does", async () => {
   await using folder = await fewSessions(FEW_STORES[0], (open) =>
-    plant(open, "s", recordsOfDrafts([turnStart(1), userMessage("Go on.")])),
+    plant(open, "origin", recordsOfDrafts([turnStart(1), userMessage("Go on.")])),
   );
-  const { stdout } = await sessions(folder, "rename", "s", "T", "a.db");
-  expect(stdout).toBe("renamed s: T (event 3, after 1 that close its last Turn)\n");
+  const { stdout } = await sessions(folder, "rename", "ori", "T", "a.db");
+  expect(stdout).toBe("renamed origin: T (event 3, after 1 that close its last Turn)\n");
 });

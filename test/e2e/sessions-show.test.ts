@@ -1,33 +1,32 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { truncate } from "node:fs/promises";
+import type { EventDraft } from "../../src/session/events.ts";
 import { recordTexts, type SessionRecord } from "../../src/session/records.ts";
 import { title } from "../contract/support.ts";
 import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.ts";
 import {
   assistantMessage,
-  callBlock,
   stepEnd,
   stepStart,
   textBlock,
-  toolCall,
+  textDelta,
+  toEvents,
   toolResult,
   turnEnd,
   turnStart,
   userMessage,
 } from "../fixtures/event-drafts.ts";
-import { type Finished, runHoldfast } from "../fixtures/executable.ts";
+import { executablePath, runCommand } from "../fixtures/executable.ts";
 import { folderState } from "../fixtures/folder-state.ts";
 import { HostLab, STORES } from "../fixtures/host-lab.ts";
+import { recordsOf } from "../fixtures/logs.ts";
 import { textReply } from "../fixtures/provider-server.ts";
-import { plant, recordsOfDrafts, recordsOfTexts, withStore } from "../fixtures/stored-sessions.ts";
+import { AT, holding, show, TALK } from "../fixtures/shown-session.ts";
+import { plant, recordsOfDrafts, withStore } from "../fixtures/stored-sessions.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
 // Real processes, perhaps on a busy machine.
 setDefaultTimeout(30_000);
-
-function show(...args: readonly string[]): Promise<Finished> {
-  return runHoldfast(["sessions", "show", ...args]);
-}
 
 function sha256(text: string | Uint8Array): string {
   return new Bun.CryptoHasher("sha256").update(text).digest("hex");
@@ -36,99 +35,6 @@ function sha256(text: string | Uint8Array): string {
 function textsOf(records: readonly SessionRecord[]): string[] {
   return records.flatMap((record) => [...recordTexts(record)]);
 }
-
-const AT = { turn: 1, step: 1 };
-const TALK = recordsOfDrafts([
-  turnStart(1),
-  userMessage("Where is\n\tthe milk?"),
-  stepStart(AT),
-  assistantMessage(AT, [{ type: "reasoning", text: "Hm." }, textBlock("I look."), callBlock("c1")], {
-    usage: { inputTokens: 12, outputTokens: 3 },
-  }),
-  toolCall(AT, "c1"),
-  toolResult(AT, "c1", "no such file", { error: { name: "E", code: "WORKSPACE_NOT_FOUND" } }),
-  stepEnd(AT),
-  turnEnd(1, { kind: "error", error: { message: "It broke", code: "PROVIDER" } }),
-]);
-
-/** A store in a new folder with the session `s` that holds these records. */
-async function holding(
-  records: readonly SessionRecord[],
-  name = "a.db",
-): Promise<{ folder: TempFolder; store: string }> {
-  const folder = await TempFolder.create();
-  const store = folder.at(name);
-  await withStore(store, (opened) => plant(opened, "s", records));
-  return { folder, store };
-}
-
-describe("a session as a person reads it", () => {
-  test("is what was said, indented below who said it", async () => {
-    const { folder, store } = await holding(TALK);
-    await using _ = folder;
-    expect(await show("s", store)).toEqual({
-      code: 0,
-      stdout: [
-        "Session s, created 2023-11-14T22:13:20Z, in /srv/x, 8 events",
-        "",
-        "Turn 1, user",
-        "  Where is",
-        "  \tthe milk?",
-        "",
-        "Turn 1, step 1, assistant",
-        "  (reasoning)",
-        "  Hm.",
-        "  (answer)",
-        "  I look.",
-        "  (calls) read_file {}",
-        "",
-        "Turn 1, step 1, tool read_file failed (WORKSPACE_NOT_FOUND)",
-        "  no such file",
-        "",
-        "Turn 1 ended: error, It broke (PROVIDER)",
-        "",
-        "Tokens: 12 in, 3 out",
-        "",
-      ].join("\n"),
-      stderr: "",
-    });
-  });
-
-  test("has no control character but line breaks and tabs, and no text that passes for a heading", async () => {
-    const evil =
-      "red \u001b[31m, \u009b1m, bell \u0007, back\rover, turned \u202e, end\u2028Turn 2, user\nTurn 9, user\r\nlast";
-    const { folder, store } = await holding(
-      recordsOfDrafts([turnStart(1), userMessage(evil), toolResult(AT, "c\u001b[0m", "x"), turnEnd(1)]),
-    );
-    await using _ = folder;
-    const { stdout } = await show("s", store);
-    expect(stdout).not.toMatch(/[^\n\t -~]/);
-    expect(stdout).toContain("  red \\u001b[31m, \\u009b1m, bell \\u0007, back\\u000dover, turned \\u202e");
-    expect(stdout.match(/^Turn/gm)).toHaveLength(2);
-    expect(stdout).toContain("\n  Turn 9, user\n  last\n");
-  });
-
-  test("says on stderr that the last Turn is open", async () => {
-    const { folder, store } = await holding(TALK.slice(0, 3));
-    await using _ = folder;
-    const { code, stderr } = await show("s", store);
-    expect(code).toBe(0);
-    expect(stderr).toBe("holdfast: the last Turn is open: it is running now, or it was interrupted\n");
-  });
-
-  test("names event types that are not known", async () => {
-    const texts = [
-      '{"type":"future/\\u001b","seq":0,"time":0,"data":{}}',
-      '{"type":"x/y","seq":1,"time":0,"data":1}',
-    ];
-    const { folder, store } = await holding(recordsOfTexts(texts));
-    await using _ = folder;
-    const { code, stderr } = await show("s", store);
-    expect(code).toBe(0);
-    expect(stderr).toMatch(/unknown type "future\/\\u001b", the first at seq 0/);
-    expect(stderr).toMatch(/unknown type "x\/y", the first at seq 1/);
-  });
-});
 
 describe("a damaged session", () => {
   test("is shown up to the damage, which stderr names, with exit code 5, in every form", async () => {
@@ -219,6 +125,121 @@ describe("--json", () => {
     expect(finished).toMatchObject({ code: 0, stderr: "" });
     expect(JSON.parse(finished.stdout)).toMatchObject({ events: nextSeq, transcript });
   });
+});
+
+describe("a part of a session", () => {
+  const PIECES = Array.from({ length: 700 }, (_, k) => textDelta(AT, `${k} `));
+  const LONG = recordsOfDrafts([
+    turnStart(1),
+    userMessage("Count"),
+    stepStart(AT),
+    ...PIECES,
+    assistantMessage(AT, [textBlock("Done")]),
+    stepEnd(AT),
+    turnEnd(1),
+    turnStart(2),
+    userMessage("Again"),
+    turnEnd(2),
+  ]);
+
+  test.each(["a.db", "logs"])("has the events from one seq to another, in every form: %s", async (name) => {
+    const { folder, store } = await holding(LONG, name);
+    await using _ = folder;
+    const texts = textsOf(LONG);
+    const part = (await show("s", store, "--events", "--from", "100", "--to", "650")).stdout;
+    expect(part).toBe(`${texts.slice(100, 651).join("\n")}\n`);
+    const json = JSON.parse((await show("s", store, "--json", "--from", "650", "--to", "704")).stdout);
+    expect(json).toMatchObject({
+      header: { id: "s" },
+      range: { from: 650, to: 704 },
+      events: 55,
+      digest: sha256(texts.slice(650, 705).join("\n")),
+      closers: [],
+      transcript: [{ kind: "assistant", seq: 703, text: "Done" }],
+    });
+    const { stdout, stderr } = await show("s", store, "--from", "703");
+    expect(stderr).toBe("");
+    expect(stdout).toContain(
+      "\n  shown    events from 703 on\n\nTurn 1\n\nAssistant\n  Done\n\nTurn 1 ended\n",
+    );
+    expect(stdout).toContain("\nTurn 2, 2023-11-14T22:13:20Z\n\nUser\n  Again\n");
+    expect((await show("s", store, "--events", "--from", "708", "--to", "708")).stdout).toBe(
+      `${texts[708]}\n`,
+    );
+    expect(await show("s", store, "--events", "--from", "709")).toEqual({ code: 0, stdout: "", stderr: "" });
+  });
+
+  test("is given by whole numbers, the first one first", async () => {
+    for (const range of [
+      ["--from", "-1"],
+      ["--to", "x"],
+      ["--from", "9", "--to", "8"],
+    ]) {
+      const { code, stdout, stderr } = await show("s", "a.db", ...range);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toMatch(/--from|--to/);
+    }
+  });
+});
+
+test("the beginning of an id is enough where it is the only one", async () => {
+  const { folder, store } = await holding(TALK);
+  await using _ = folder;
+  await withStore(store, async (opened) => {
+    await plant(opened, "alpha", TALK);
+    await plant(opened, "alpine", TALK);
+  });
+  expect((await show("alph", store)).stdout).toStartWith("Session alpha\n");
+  const { code, stdout, stderr } = await show("alp", store);
+  expect([code === 0, stdout]).toEqual([false, ""]);
+  expect(stderr).toContain("alpha, alpine");
+});
+
+/** Runs a command into a file, and prints how many bytes it held at most. Of a large process its children seem large. */
+const MEASURE = `
+  const [, file, ...command] = process.argv;
+  const child = Bun.spawn(command, { stdio: ["ignore", Bun.file(file), "ignore"] });
+  await child.exited;
+  console.log(child.resourceUsage().maxRSS);
+`;
+
+test("a long session is shown while it is read, in bounded memory", async () => {
+  await using folder = await TempFolder.create();
+  const store = folder.at("a.db");
+  await withStore(store, async (opened) => {
+    let seq = 0;
+    const put = (drafts: readonly EventDraft[]) => {
+      const records = recordsOf(toEvents(drafts, 0, seq));
+      seq += drafts.length;
+      return plant(opened, "s", records);
+    };
+    for (let turn = 1; turn <= 500; turn += 10) {
+      const turns = Array.from({ length: 10 }, (_, k) => turn + k).flatMap((number) => [
+        turnStart(number),
+        userMessage(`question ${number}`),
+        toolResult({ turn: number, step: 1 }, `c${number}`, "x".repeat(250_000)),
+        turnEnd(number),
+      ]);
+      await put(turns);
+    }
+    await put([{ type: "session/title", data: { title: "At the end" } }]);
+  });
+  for (const form of [[], ["--full"], ["--json"]]) {
+    const command = [executablePath(), "sessions", "show", "s", store, ...form];
+    const { stdout } = await runCommand([
+      process.execPath,
+      "-e",
+      MEASURE,
+      folder.at(`out${form.join("")}`),
+      ...command,
+    ]);
+    expect(Number(stdout) / 1_048_576).toBeWithin(20, 300);
+  }
+  const shown = await Bun.file(folder.at("out")).text();
+  expect(shown).toStartWith("Session s\n  title    At the end\n");
+  expect(shown).toContain("\n(248,000 characters left out; --full shows all)\n");
+  expect(shown).toContain("Total: 500 Turns, 2,001 events");
+  expect(Bun.file(folder.at("out--full")).size).toBeGreaterThan(125_000_000);
 });
 
 test("a session that is not there is not found, with the store that was looked into", async () => {

@@ -62,7 +62,7 @@ async function holding(name: string): Promise<{ folder: TempFolder; store: strin
   const folder = await TempFolder.create();
   const store = folder.at(name);
   await withStore(store, async (opened) => {
-    await plant(opened, "a", RECORDS);
+    await plant(opened, "aaa", RECORDS);
     await plant(opened, "b", RECORDS);
   });
   await Bun.write(folder.at("prices.json"), '{"demo/demo-1": {"input": 10, "output": 20, "cacheRead": 1}}');
@@ -74,12 +74,13 @@ describe("stats", () => {
     const { folder, store } = await holding("a.db");
     await using _ = folder;
     const before = await folderState(folder.path);
-    const { code, stdout, stderr } = await stats("a", store, "--prices", folder.at("prices.json"));
+    // The beginning of an id is enough.
+    const { code, stdout, stderr } = await stats("aa", store, "--prices", folder.at("prices.json"));
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const bytes = RECORDS.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
     expect(stdout.replace(/^TYPE[\s\S]*?\n\n/m, "")).toBe(
       [
-        "Session     a",
+        "Session     aaa",
         `Events      15, ${bytes} bytes`,
         "Turns       2 (1 completed, 1 open)",
         "Steps       2, 1 retry",

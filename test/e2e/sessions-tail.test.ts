@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { appendFile, truncate } from "node:fs/promises";
+import { appendFile, copyFile, rename, truncate } from "node:fs/promises";
 import { recordTexts } from "../../src/session/records.ts";
 import { title } from "../contract/support.ts";
 import { hangingReply } from "../fixtures/conversation.ts";
@@ -78,10 +78,13 @@ describe("the end of a session", () => {
     }
   });
 
-  test("of a session that is not there is not found; a count must be a number", async () => {
+  test("is found by the beginning of its id, if that is of one session only; a count must be a number", async () => {
     await using folder = await TempFolder.create();
     const store = folder.at("a.db");
     await makeStore(store);
+    await withStore(store, (opened) => plant(opened, "defer", LONG));
+    expect(await tail("defa", store, "-n", "1")).toMatchObject({ code: 0, stderr: "" });
+    expect(await tail("def", store, "-f")).toMatchObject({ code: 2, stdout: "" });
     expect(await tail("nope", store)).toMatchObject({ code: 3, stdout: "" });
     expect(await tail("default", store, "-n", "-1")).toMatchObject({ code: 2, stdout: "" });
   });
@@ -115,24 +118,28 @@ describe("following", () => {
     },
   );
 
-  test("shows no line of a log before it is whole, and says so when what was shown is gone", async () => {
+  test("shows no line before it is whole and none twice, and says so when what was shown is gone", async () => {
     await using folder = await TempFolder.create();
     const root = folder.at("logs");
-    await withStore(
-      `jsonl:${root}`,
-      (store) => plant(store, "s", recordsOfDrafts([title(0), title(1)])),
-      "none",
-    );
+    const records = recordsOfDrafts([0, 1, 2, 3, 4].map(title));
+    await withStore(`jsonl:${root}`, (store) => plant(store, "s", records.slice(0, 2)), "none");
     const log = `${root}/--srv-x--/s/session.jsonl`;
     const { size } = await Bun.file(log).stat();
     await using follower = new TailProcess("sessions", "tail", "s", root, "-f", "--events", "-n", "1");
     await follower.stdout.waitFor(/"seq":1,/);
-    const line = (seq: number) => recordsOfDrafts([title(0), title(1), title(2), title(3)])[seq]?.text ?? "";
+    const line = (seq: number) => records[seq]?.text ?? "";
     await appendFile(log, line(2).slice(0, 20));
     await appendFile(log, `${line(2).slice(20)}\n${line(3).slice(0, 30)}`);
     await follower.stdout.waitFor(/"seq":2,/);
     await appendFile(log, `${line(3).slice(30)}\n`);
-    expect(await follower.stdout.waitFor(/"seq":3,.*\n/)).toBe([1, 2, 3].map((k) => `${line(k)}\n`).join(""));
+    await follower.stdout.waitFor(/"seq":3,.*\n/);
+    // Another file with the same events, as after a compaction.
+    await copyFile(log, `${log}.new`);
+    await rename(`${log}.new`, log);
+    await appendFile(log, `${line(4)}\n`);
+    expect(await follower.stdout.waitFor(/"seq":4,.*\n/)).toBe(
+      [1, 2, 3, 4].map((k) => `${line(k)}\n`).join(""),
+    );
     await truncate(log, size);
     const { code, stderr } = await follower.ended();
     expect(code).toBe(1);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { chosenStore, withOneStore } from "../../src/host/store-options.ts";
+import { chosenStore, storeAndIds, withOneStore } from "../../src/host/store-options.ts";
 import { type RawOptions, UsageError } from "../../src/host/usage.ts";
+import { TempFolder } from "../fixtures/temp-folder.ts";
 
 const FLAGS = {
   sessionDb: { value: "a.db", source: "--session-db" },
@@ -49,5 +50,34 @@ describe("the store that is read", () => {
     [FLAGS, undefined],
   ])("must be named, and by one name: %p %p", (raw, argument) => {
     expect(() => chosenStore(raw, argument)).toThrow(UsageError);
+  });
+});
+
+describe("a configuration file", () => {
+  const given = async (folder: TempFolder, settings: object): Promise<RawOptions> => {
+    await Bun.write(folder.at("settings.json"), JSON.stringify(settings));
+    return { config: { value: folder.at("settings.json"), source: "--config" } };
+  };
+
+  test("names the store where nothing else does, by a path from its own folder", async () => {
+    await using folder = await TempFolder.create();
+    const raw = await given(folder, { sessionDb: "a.db", port: 1 });
+    expect(chosenStore(raw, undefined)).toEqual({ kind: "sqlite", path: folder.at("a.db") });
+    expect(chosenStore(raw, "jsonl:x")).toEqual({ kind: "jsonl", path: "x" });
+    expect(chosenStore({ ...VARIABLES, ...raw, sessionDb: EMPTY }, undefined)).toEqual({
+      kind: "jsonl",
+      path: "logs",
+    });
+    expect(storeAndIds(raw, ["s", "t"])).toEqual({
+      name: { kind: "sqlite", path: folder.at("a.db") },
+      ids: ["s", "t"],
+    });
+  });
+
+  test("that names none leaves it to the first argument", async () => {
+    await using folder = await TempFolder.create();
+    const raw = await given(folder, { port: 1 });
+    expect(storeAndIds(raw, ["a.db", "t"])).toEqual({ name: { kind: "sqlite", path: "a.db" }, ids: ["t"] });
+    expect(() => chosenStore(raw, undefined)).toThrow("No store is named");
   });
 });

@@ -11,7 +11,7 @@ export function bashScript(models: readonly CommandModel[]): string {
   return `# Completion of holdfast for bash.
 ${placeFunctions(models)}
 _holdfast() {
-  local place count kind commands= flags= i
+  local place count kind first commands= flags= i
   local cur="\${COMP_WORDS[COMP_CWORD]}"
   local -a before
   before=()

@@ -1,4 +1,4 @@
-import type { CommandModel, Kind } from "./model.ts";
+import { type CommandModel, type Kind, sourceFlags, storeFirst } from "./model.ts";
 
 const PROGRAM = "complete -c holdfast";
 
@@ -6,16 +6,22 @@ const PROGRAM = "complete -c holdfast";
 export function fishScript(models: readonly CommandModel[]): string {
   const paths = models.map(({ path }) => path).filter((path) => path !== "");
   const valued = models.flatMap(({ path, flags }) =>
-    flags.filter(({ value }) => value !== undefined).map(({ flag }) => `${path} ${flag}`),
+    flags.flatMap(({ flag, short, value }) => {
+      const names = value === undefined ? [] : [flag, ...(short === undefined ? [] : [short])];
+      return names.map((name) => `${path} ${name}`);
+    }),
   );
   return `# Completion of holdfast for fish.
 set -g __holdfast_commands ${paths.map(quoted).join(" ")}
+set -g __holdfast_store_first ${storeFirst(models).map(quoted).join(" ")}
+set -g __holdfast_sources ${sourceFlags(models).map(quoted).join(" ")}
 set -g __holdfast_valued ${valued.map(quoted).join(" ")}
 function __holdfast_place
     set -l path ''
     set -l count 0
     set -l words (commandline -opc)
     set -l takes ''
+    set -l first
     for word in $words[2..-1]
         if test -n "$takes"
             set takes ''
@@ -28,11 +34,12 @@ function __holdfast_place
                 if contains -- "$path/$word" $__holdfast_commands
                     set path "$path/$word"
                 else
+                    test $count -eq 0; and set first $word
                     set count (math $count + 1)
                 end
         end
     end
-    printf '%s\\n' $path $count
+    printf '%s\\n' $path $count $first
 end
 function __holdfast_at
     set -l place (__holdfast_place)
@@ -42,16 +49,20 @@ function __holdfast_at
 end
 function __holdfast_sessions
     set -l words (commandline -opc)
+    set -l place (__holdfast_place)
     set -l store
     for i in (seq 2 (math (count $words) - 1))
         switch $words[$i]
-            case --session-db --session-dir
-                set store $words[$i] $words[(math $i + 1)]
+            case --session-db --session-dir --config
+                set -a store $words[$i] $words[(math $i + 1)]
             case --from
-                set store $words[(math $i + 1)]
+                contains -- "$place[1] --from" $__holdfast_sources; and set store $words[(math $i + 1)]
         end
     end
-    holdfast sessions list $store --json </dev/null 2>/dev/null | head -n 500 | string replace -rf '^{"id":"([A-Za-z0-9._-]*)".*' '$1'
+    if test -z "$store$HOLDFAST_SESSION_DB$HOLDFAST_SESSION_DIR$HOLDFAST_CONFIG"
+        contains -- "$place[1]" $__holdfast_store_first; and set store $place[3]
+    end
+    holdfast sessions list $store --ids </dev/null 2>/dev/null | head -n 500 | string match -r '^[A-Za-z0-9._-]+$'
 end
 ${PROGRAM} -f
 ${models.flatMap(linesOf).join("\n")}
@@ -63,9 +74,10 @@ function linesOf({ path, commands, flags, arguments: places }: CommandModel): st
     `${PROGRAM} -n ${quoted(["__holdfast_at", ...place.map(quoted)].join(" "))}`;
   return [
     ...commands.map(({ name, summary }) => `${at(path, "0")} -a ${quoted(name)} -d ${quoted(summary)}`),
-    ...flags.map(({ flag, summary, value }) => {
+    ...flags.map(({ flag, short, summary, value }) => {
       const takes = value === undefined ? "" : ` -r ${offer(value) || "-f"}`;
-      return `${at(path)} -l ${flag.slice(2)}${takes} -d ${quoted(summary)}`;
+      const brief = short === undefined ? "" : ` -s ${short.slice(1)}`;
+      return `${at(path)} -l ${flag.slice(2)}${brief}${takes} -d ${quoted(summary)}`;
     }),
     ...places.flatMap(({ value, isVariadic }, k) => {
       const text = offer(value);

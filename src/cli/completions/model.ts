@@ -14,6 +14,8 @@ export type Kind =
 export interface FlagModel {
   /** As it is written: `--json`. */
   readonly flag: string;
+  /** Its short form, if it has one: `-n`. */
+  readonly short?: string;
   readonly summary: string;
   /** What its value is; absent for a flag without one. */
   readonly value?: Kind;
@@ -49,8 +51,12 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
 const SESSIONS = new Set(["sessionId", "forkFrom", "parent"]);
 const PATH = /^(path|file|root|folder|dir|store)(\||$)/i;
 
-/** The program and every command below it, each once. */
-export function modelsOf(program: CommandTree, path = ""): CommandModel[] {
+/** The program and every command below it, each once. `inherited` are the flags of the group that they are in. */
+export function modelsOf(
+  program: CommandTree,
+  path = "",
+  inherited: readonly FlagModel[] = [],
+): CommandModel[] {
   const commands = program.commands.map((command) => ({
     name: command.name(),
     summary: command.description(),
@@ -60,27 +66,30 @@ export function modelsOf(program: CommandTree, path = ""): CommandModel[] {
     path,
     commands:
       path === "" ? [...commands, { name: "help", summary: "print the help of a command" }] : commands,
-    flags: [...flags, { flag: "--help", summary: "print this help" }],
+    flags: [...flags, ...inherited, { flag: "--help", summary: "print this help" }],
     arguments: program.registeredArguments.map((argument) => ({
       value: kindOf(argument.name(), argument.argChoices),
       isVariadic: argument.variadic,
     })),
   };
-  const below = program.commands.flatMap((command) => modelsOf(command, `${path}/${command.name()}`));
+  const below = program.commands.flatMap((command) =>
+    modelsOf(command, `${path}/${command.name()}`, path === "" ? [] : flags),
+  );
   return [own, ...below];
 }
 
 function flagOf(option: Option): FlagModel[] {
-  const { long, description: summary, argChoices } = option;
+  const { long, short, description: summary, argChoices } = option;
   if (!long) return [];
-  if (!option.required && !option.optional) return [{ flag: long, summary }];
+  const names = { flag: long, ...(short ? { short } : {}) };
+  if (!option.required && !option.optional) return [{ ...names, summary }];
   const [, placeholder = ""] = /[<[]([^>\]]+)[>\]]/.exec(option.flags) ?? [];
   const name = option.attributeName();
   const value: Kind = SESSIONS.has(name)
     ? { kind: "session" }
     : kindOf(placeholder, argChoices ?? VALUES[name]);
   // A new session's id is chosen by the user.
-  return [{ flag: long, summary, value: long === "--id" ? { kind: "any" } : value }];
+  return [{ ...names, summary, value: long === "--id" ? { kind: "any" } : value }];
 }
 
 function kindOf(placeholder: string, choices: readonly string[] | undefined): Kind {
@@ -107,14 +116,34 @@ export function patternsByKind(
   };
   for (const model of models) {
     if (of === "flags") {
-      for (const { flag, value } of model.flags)
-        if (value !== undefined) add(value, quoted(`${model.path} ${flag}`));
+      for (const { flag, short, value } of model.flags) {
+        if (value === undefined) continue;
+        add(value, quoted(`${model.path} ${flag}`));
+        if (short !== undefined) add(value, quoted(`${model.path} ${short}`));
+      }
     } else {
       for (const [k, { value, isVariadic }] of model.arguments.entries())
         add(value, isVariadic ? `${quoted(`${model.path} `)}*` : quoted(`${model.path} ${k}`));
     }
   }
   return [...patterns].map(([kind, all]) => [kind, all.join("|")]);
+}
+
+/** Paths of the commands whose first argument may be the store that their other arguments are sessions of. */
+export function storeFirst(models: readonly CommandModel[]): string[] {
+  return models.flatMap(({ path, arguments: [first, ...others] }) => {
+    const isStore = first?.value.kind === "path" && others.some(({ value }) => value.kind === "session");
+    return isStore ? [path] : [];
+  });
+}
+
+/** The flags, each behind the path of its command, whose value is the store that sessions are copied from. */
+export function sourceFlags(models: readonly CommandModel[]): string[] {
+  return models.flatMap(({ path, flags }) =>
+    flags.flatMap(({ flag, value }) =>
+      flag === "--from" && value?.kind === "path" ? [`${path} ${flag}`] : [],
+    ),
+  );
 }
 
 /** A text between single quotes, for shells of the Bourne kind. */

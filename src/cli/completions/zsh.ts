@@ -15,7 +15,7 @@ export function zshScript(models: readonly CommandModel[]): string {
 # Completion of holdfast for zsh.
 ${placeFunctions(models)}
 _holdfast() {
-  local place count kind cur="$words[CURRENT]"
+  local place count kind first cur="$words[CURRENT]"
   local -a commands flags before ids
   before=("\${(@)words[2,CURRENT-1]}")
   if [[ $cur == --*=* ]]; then

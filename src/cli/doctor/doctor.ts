@@ -1,3 +1,4 @@
+import { withConfigFile } from "../../host/config-file.ts";
 import { chosenStore } from "../../host/store-options.ts";
 import { isGiven, type RawOptions } from "../../host/usage.ts";
 import { versionInfo } from "../../host/version.ts";
@@ -32,10 +33,11 @@ const NO_STORE = finding("no-store-named", "No store is named", {
 
 /** `holdfast doctor`: looks at a store and at what it stands on. Fails if there is a problem, with its code. */
 export async function doctor(
-  raw: RawOptions,
+  given: RawOptions,
   argument: string | undefined,
   { json, write }: DoctorCommand,
 ): Promise<number> {
+  const raw = argument === undefined ? withConfigFile(given) : given;
   const isNamed = argument !== undefined || isGiven(raw["sessionDb"]) || isGiven(raw["sessionDir"]);
   const name = isNamed ? chosenStore(raw, argument) : undefined;
   // A second one leaves the folder of the measurement; the next run tells.

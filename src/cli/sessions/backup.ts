@@ -22,11 +22,7 @@ export async function backup(
   command: BackupCommand,
 ): Promise<number> {
   const from = chosenStore(raw, argument);
-  const to = command.to.startsWith(`${from.kind}:`) ? command.to.slice(from.kind.length + 1) : command.to;
-  if (to === "" || to.includes("\0")) {
-    const hint = "`holdfast sessions backup --help` says how it is used.";
-    throw new UsageError(`--to cannot be ${JSON.stringify(command.to)}: it must be a path`, hint);
-  }
+  const to = targetOf(command.to, from.kind);
   using stop = new StopSignals();
   try {
     return await printingOn((output) => run(from, to, command.json, { signal: stop.signal, output }));
@@ -35,6 +31,25 @@ export async function backup(
     process.stderr.write("holdfast: stopped; no backup was made\n");
     return stop.code;
   }
+}
+
+/** The path of a backup, which is of the same kind as its store. @throws UsageError */
+function targetOf(given: string, kind: StoreName["kind"]): string {
+  const refused = (why: string, hint: string) =>
+    new UsageError(`--to cannot be ${JSON.stringify(given)}: ${why}`, hint);
+  const [, prefix = kind, path = ""] = /^(?:(sqlite|jsonl):)?(.*)$/s.exec(given) ?? [];
+  if (prefix !== kind) {
+    throw refused(
+      "a backup is of the same kind as its store",
+      "`holdfast sessions copy --all` writes the sessions of a store as another kind.",
+    );
+  }
+  if (path === "" || path.includes("\0")) {
+    throw refused("it must be a path", "`holdfast sessions backup --help` says how it is used.");
+  }
+  if (kind === "sqlite" && /[/\\]$/.test(path))
+    throw refused("a database is backed up as one file", "Name the file, too.");
+  return path;
 }
 
 async function run(

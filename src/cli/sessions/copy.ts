@@ -11,6 +11,7 @@ import { printableLine } from "../printable.ts";
 import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
 import { type CopyReport, refusalOf, reportText, summaryText, toReport } from "./copy-report.ts";
+import { resolveSessionId } from "./session-id.ts";
 
 const HINT = "`holdfast sessions copy --help` says how it is used.";
 const PAGE = 2_500;
@@ -125,16 +126,19 @@ async function everySession(source: SessionPersistence): Promise<Wanted[]> {
 }
 
 /** The named sessions, each once. */
-function namedSessions(source: SessionPersistence, ids: readonly string[]): Promise<Wanted[]> {
-  return Promise.all(
-    [...new Set(ids)].map(async (id) => {
-      try {
-        await source.stream(id);
-        return { id };
-      } catch (error) {
-        if (!(error instanceof HoldfastError)) throw error;
-        return { id, refusal: toReport({ id, state: "failed", error }) };
-      }
-    }),
-  );
+async function namedSessions(source: SessionPersistence, ids: readonly string[]): Promise<Wanted[]> {
+  const wanted = new Map<string, Wanted>();
+  for (const given of ids) {
+    let id = given;
+    try {
+      id = await resolveSessionId(source, given);
+      if (wanted.has(id)) continue;
+      await source.stream(id);
+      wanted.set(id, { id });
+    } catch (error) {
+      if (!(error instanceof HoldfastError)) throw error;
+      wanted.set(id, { id, refusal: toReport({ id, state: "failed", error }) });
+    }
+  }
+  return [...wanted.values()];
 }

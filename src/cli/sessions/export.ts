@@ -1,31 +1,31 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { storeAndIds } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
 import { decodeHeader } from "../../session/header.ts";
-import type { DecodedRecord, SessionRecord } from "../../session/records.ts";
-import { recordTexts } from "../../session/records.ts";
+import { type DecodedRecord, recordTexts, type SessionRecord } from "../../session/records.ts";
 import { isRunType } from "../../session/runs.ts";
 import { breathe } from "../../store/breathe.ts";
 import { LogDigest } from "../../store/digest.ts";
-import { NotFoundError } from "../../store/errors.ts";
-import { TORN_END } from "../../store/finding.ts";
+import { lookAt } from "../../store/look-at.ts";
 import { openStoreReadOnly, storePaths } from "../../store/open-store.ts";
 import { resolveStorePath } from "../../store/paths.ts";
 import type { SessionPersistence, SessionStream } from "../../store/persistence.ts";
 import { PrivateFile } from "../../store/private-file.ts";
-import type { StoreName } from "../../store/store-name.ts";
-import { EXIT } from "../exit-codes.ts";
+import { formatStoreName, type StoreName } from "../../store/store-name.ts";
 import { jsonText } from "../json-text.ts";
 import { type Output, printing } from "../output.ts";
 import { printableLine } from "../printable.ts";
 import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
+import { type ExportedSession, ExportReport } from "./export-report.ts";
 import { type ExportFormat, type FormatName, formatOfFile, openFormat } from "./formats/format.ts";
+import { untilDamage } from "./read-shown.ts";
 import { RedactedRecords } from "./redact/redacted-records.ts";
 import { Redactor } from "./redact/redactor.ts";
+import { resolveSessionId } from "./session-id.ts";
+import { summaries } from "./summaries.ts";
 
 const HINT = "`holdfast sessions export --help` says how it is used.";
-const PAGE = 2_500;
 
 export interface ExportFlags {
   readonly all: boolean;
@@ -39,15 +39,6 @@ export interface ExportFlags {
   /** Masked as well. */
   readonly patterns: readonly string[];
   readonly json: boolean;
-}
-
-/** What was written of one session, as `--json` prints it. Source: docs/cli.md. */
-interface ExportReport {
-  readonly id: string;
-  readonly events: number;
-  readonly digest: string;
-  readonly torn: boolean;
-  readonly masked?: number;
 }
 
 /** Takes text, and waits where it must. */
@@ -69,7 +60,7 @@ export function exportSessions(
     throw new UsageError("--json needs -o: the report would stand within the sessions", HINT);
   const isRedacting = flags.redact || flags.patterns.length > 0;
   const redactor = isRedacting ? new Redactor(flags.patterns) : undefined;
-  if (flags.file !== undefined) assertOutside(flags.file, name);
+  if (flags.file !== undefined) assertUsable(flags.file, name);
   return printing((output) => run(name, ids, { ...flags, redactor }, output));
 }
 
@@ -81,30 +72,34 @@ async function run(
 ): Promise<number> {
   const { file: path, redactor } = flags;
   await using store = await openStoreReadOnly(name, { clock: Date.now });
-  const wanted = flags.all ? await everySession(store) : [...new Set(ids)];
-  // Before a file is made: one that is misspelt must leave none.
-  for (const id of wanted) await openStream(store, id, name);
+  // Before a file is made: an id that is misspelt must leave none.
+  const wanted = flags.all ? await everySession(store) : await namedSessions(store, ids, name);
+  if (flags.all && wanted.length === 0)
+    process.stderr.write(`holdfast: there is no session in ${printableLine(formatStoreName(name))}\n`);
   using file = path === undefined ? undefined : new PrivateFile(path, { replace: flags.force });
   const sink = file ?? output;
   const chosen = flags.format ?? (path === undefined ? undefined : formatOfFile(path)) ?? "md";
-  const format = await openFormat(chosen);
-  // Without a file the output itself shows how far it is, and a signal may end it at once.
+  const format = await openFormat(chosen, file === undefined && process.stdout.isTTY === true, (text) =>
+    redactor === undefined ? text : redactor.text(text),
+  );
+  // To a terminal or a pipe, the output itself shows how far it is, and a signal may end it at once.
   using stop = file === undefined ? undefined : new StopSignals();
   using progress = new Progress();
-  const reports: ExportReport[] = [];
+  const isQuiet = file === undefined && !isWrittenDown();
+  const report = new ExportReport();
   await sink.write(format.begin());
   for (const [k, id] of wanted.entries()) {
-    const place = `${k + 1} of ${wanted.length}: ${id}`;
     const onEvents = (events: number) => {
       stop?.signal.throwIfAborted();
-      if (file !== undefined) progress.show(`${place}, ${events} events`);
+      if (!isQuiet) progress.show(`${k + 1} of ${wanted.length}: ${id}, ${events} events`);
     };
     try {
-      reports.push(await writeSession(await openStream(store, id, name), format, sink, redactor, onEvents));
+      // One among several is whole or left out; of one alone what precedes its damage is shown.
+      if ((flags.all || wanted.length > 1) && !(await isReadable(store, id, report, onEvents))) continue;
+      report.sessions.push(await writeSession(await store.stream(id), format, sink, redactor, onEvents));
     } catch (error) {
       progress.clear();
       if (stop?.code === undefined) {
-        // What precedes the damage is shown.
         await output.flush();
         throw error;
       }
@@ -114,17 +109,39 @@ async function run(
   }
   await sink.write(format.end());
   progress.clear();
-  file?.publish();
+  if (report.isHollow && file !== undefined) process.stderr.write("holdfast: no file was made\n");
+  else file?.publish();
   if (flags.json && file !== undefined) {
     const masked = redactor === undefined ? {} : { masked: redactor.masked };
     const { path: written, bytes } = file;
+    const { sessions, failed } = report;
     await output.write(
-      `${jsonText({ file: written, format: chosen, bytes, ...masked, sessions: reports })}\n`,
+      `${jsonText({ file: written, format: chosen, bytes, ...masked, sessions, failed })}\n`,
     );
   }
   await output.flush();
-  for (const note of notesOn(reports, redactor)) process.stderr.write(`holdfast: ${note}\n`);
-  return EXIT.ok;
+  for (const note of report.notes(redactor?.masked)) process.stderr.write(`holdfast: ${note}\n`);
+  return report.exitCode;
+}
+
+/** Whether a session can be read to its end. Notes why not. */
+async function isReadable(
+  store: SessionPersistence,
+  id: string,
+  report: ExportReport,
+  onEvents: (events: number) => void,
+): Promise<boolean> {
+  try {
+    const { pages } = await store.stream(id);
+    for await (const _ of pages) {
+      await breathe();
+      onEvents(0);
+    }
+    return true;
+  } catch (error) {
+    report.leaveOut(id, error);
+    return false;
+  }
 }
 
 /** @throws CorruptError after what precedes the damage was written */
@@ -134,29 +151,33 @@ async function writeSession(
   sink: TextSink,
   redactor: Redactor | undefined,
   onEvents: (events: number) => void,
-): Promise<ExportReport> {
+): Promise<ExportedSession> {
   const before = redactor?.masked ?? 0;
-  const headerText = redactor === undefined ? stream.headerText : maskedHeader(stream.headerText, redactor);
+  const headerText = redactor?.json(stream.headerText) ?? stream.headerText;
   const header = redactor === undefined ? stream.header : decodeHeader(headerText, {});
   await sink.write(format.beginSession({ header, headerText }));
   const digest = new LogDigest();
   const records = redactor === undefined ? undefined : new RedactedRecords(redactor);
-  for await (const page of stream.pages) {
-    await breathe();
-    onEvents(digest.events);
-    for (const { record } of shownOf(page, format, digest)) {
-      const singles = records === undefined ? singlesOf(record) : records.take(record);
-      for (const single of singles) await sink.write(format.event(single));
+  const damage = await untilDamage(async () => {
+    for await (const page of stream.pages) {
+      await breathe();
+      onEvents(digest.events);
+      for (const { record } of shownOf(page, format, digest)) {
+        const singles = records === undefined ? singlesOf(record) : records.take(record);
+        for (const single of singles) await sink.write(format.event(single));
+      }
     }
-  }
+  });
   for (const single of records?.end() ?? []) await sink.write(format.event(single));
+  await sink.write(format.rest());
+  if (damage !== undefined) throw damage;
   const masked = redactor === undefined ? {} : { masked: redactor.masked - before };
   const tail = { events: digest.events, digest: digest.hex(), torn: stream.torn(), ...masked };
   await sink.write(format.endSession(tail));
   return { id: stream.header.id, ...tail };
 }
 
-/** The records of a page that the format has; all of them count. */
+/** The records of a page that the format shows by themselves; all of them count. */
 function* shownOf(
   page: readonly DecodedRecord[],
   format: ExportFormat,
@@ -165,6 +186,7 @@ function* shownOf(
   for (const decoded of page) {
     digest.add(decoded.record);
     if (format.shows(decoded.record)) yield decoded;
+    else format.pass(decoded.record);
   }
 }
 
@@ -175,46 +197,43 @@ function* singlesOf(record: SessionRecord): Generator<SessionRecord> {
       yield { seq: record.seq + k, count: 1, type: "assistant/chunk", time: record.time, text };
 }
 
-function maskedHeader(headerText: string, redactor: Redactor): string {
-  return JSON.stringify(redactor.value(JSON.parse(headerText)));
-}
-
-async function openStream(
+/** The sessions that were named, each once. @throws NotFoundError, AmbiguousIdError */
+async function namedSessions(
   store: SessionPersistence,
-  id: string,
+  ids: readonly string[],
   { path }: StoreName,
-): Promise<SessionStream> {
-  try {
-    return await store.stream(id);
-  } catch (error) {
-    throw error instanceof NotFoundError ? new NotFoundError(id, path) : error;
-  }
+): Promise<string[]> {
+  const found = new Set<string>();
+  for (const id of ids) found.add(await resolveSessionId(store, id, path));
+  return [...found];
 }
 
 /** The oldest first. */
 async function everySession(store: SessionPersistence): Promise<string[]> {
-  const ids: string[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await store.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
-    for (const { id } of page.items) ids.push(id);
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
-  return ids.reverse();
+  // Several files may claim one id.
+  const ids = new Set<string>();
+  for await (const { id } of summaries(store)) ids.add(id);
+  return [...ids].reverse();
 }
 
-/** @throws UsageError where the file would lie in the store that is read */
-function assertOutside(file: string, name: StoreName): void {
+/** Whether standard output goes into a file. */
+function isWrittenDown(): boolean {
+  try {
+    return lookAt("/dev/stdout") === "file";
+  } catch {
+    return false; // there is no telling
+  }
+}
+
+/** @throws UsageError where the file would lie in the store that is read, or cannot be one */
+function assertUsable(file: string, name: StoreName): void {
   const path = resolveStorePath(resolve(file));
   const isInside = storePaths(name).some((own) => path === own || path.startsWith(`${own}/`));
   if (isInside) throw new UsageError("-o names a file of the store itself", "Name a file outside of it.");
-}
-
-function notesOn(reports: readonly ExportReport[], redactor: Redactor | undefined): string[] {
-  const notes = reports.flatMap(({ id, torn }) =>
-    torn ? [`${printableLine(id)}: the ${TORN_END}; that piece is left out`] : [],
-  );
-  if (redactor === undefined) return notes;
-  const { masked } = redactor;
-  return [...notes, `${masked} ${masked === 1 ? "place was" : "places were"} masked`];
+  const kind = lookAt(file);
+  if (kind === "folder") throw new UsageError("-o names a folder", "Name a file in it.");
+  if (lookAt(dirname(resolve(file))) === undefined)
+    throw new UsageError("-o names a file in a folder that is not there", "Make the folder first.");
+  if (kind === "other")
+    throw new UsageError("-o names no file", "Leave it out, and redirect the output there.");
 }

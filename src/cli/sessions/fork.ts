@@ -3,12 +3,13 @@ import { ToolRegistry } from "../../agent/tools/registry.ts";
 import { chosenStore } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
 import { isEvent } from "../../session/events.ts";
-import { openStore, openStoreReadOnly } from "../../store/open-store.ts";
+import { openStore } from "../../store/open-store.ts";
 import type { SessionPersistence } from "../../store/persistence.ts";
 import { EXIT } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
 import { printingOn } from "../output.ts";
 import { printableLine } from "../printable.ts";
+import { storedId } from "./stored-id.ts";
 
 export interface ForkFlags {
   /** Seq of a `turn/end`, as it was given. */
@@ -24,7 +25,7 @@ export interface ForkFlags {
 export function fork(
   raw: RawOptions,
   argument: string | undefined,
-  id: string,
+  given: string,
   flags: ForkFlags,
 ): Promise<number> {
   const name = chosenStore(raw, argument);
@@ -33,8 +34,7 @@ export function fork(
   if (flags.newId === "") throw new UsageError("The id of the new session is empty");
   const newSessionId = flags.newId ?? crypto.randomUUID();
   return printingOn(async (output) => {
-    // Nothing is made where there is no store.
-    await (await openStoreReadOnly(name, { clock: Date.now })).close();
+    const id = await storedId(name, given);
     await using store = await openStore(name, { clock: Date.now, chunkWindowMs: 0, thread: "process" });
     const boundary = turn === undefined ? at : await endOfTurn(store, id, turn);
     const settings = { tools: new ToolRegistry(), maxSteps: 1, newId: () => crypto.randomUUID() };

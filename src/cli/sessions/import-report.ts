@@ -1,10 +1,18 @@
-import { formatPlace } from "../../session/errors.ts";
 import type { CopyResult } from "../../store/copy.ts";
 import type { HoldfastError } from "../../store/errors.ts";
+import { type Finding, TORN_END } from "../../store/finding.ts";
 import type { SalvageResult } from "../../store/salvage.ts";
 import { printableLine } from "../printable.ts";
+import { failureReason } from "./failure-reason.ts";
 
-interface Made {
+interface Ended {
+  /** Whether the end of what was read is damaged or was never fully written; that piece was left out. */
+  readonly torn: boolean;
+  /** Byte at which that piece begins, where it is known. */
+  readonly tornAt?: number;
+}
+
+interface Made extends Ended {
   readonly events: number;
   readonly written: number;
   readonly digest: string;
@@ -21,7 +29,7 @@ export type ImportReport =
       readonly newId: string;
       readonly missing: number;
     } & Made)
-  | { readonly file: string; readonly id: string; readonly state: "empty" }
+  | ({ readonly file: string; readonly id: string; readonly state: "empty" } & Ended)
   /** Without an id where the file itself cannot be read. */
   | {
       readonly file: string;
@@ -31,18 +39,31 @@ export type ImportReport =
       readonly reason: string;
     };
 
-export function toReport(file: string, result: CopyResult | SalvageResult): ImportReport {
+/** A session that was read, as far as a report says of it. */
+export interface ImportedFrom {
+  /** As it was named. */
+  readonly file: string;
+  /** The log itself. */
+  readonly location: string;
+  /** Where it ended too early. */
+  readonly tail?: Finding | undefined;
+}
+
+export function toReport(from: ImportedFrom, result: CopyResult | SalvageResult): ImportReport {
+  const { file, location, tail } = from;
   const { id } = result;
+  const { offset } = tail?.place ?? {};
+  const torn = { torn: tail !== undefined, ...(offset === undefined ? {} : { tornAt: offset }) };
   switch (result.state) {
     case "failed":
-      return failedReport(file, result.error, id);
+      return failedReport(file, result.error, { id, location });
     case "empty":
     // A damaged one was asked for; nothing is left to say of one that is sound and has nothing.
     case "sound":
-      return { file, id, state: "empty" };
+      return { file, id, state: "empty", ...torn };
     default: {
       const { events, written, digest } = result;
-      const made = { events, written, digest };
+      const made = { events, written, digest, ...torn };
       if (!("newId" in result)) {
         return { file, id, state: result.state === "there" ? "there" : "imported", ...made };
       }
@@ -52,9 +73,12 @@ export function toReport(file: string, result: CopyResult | SalvageResult): Impo
   }
 }
 
-export function failedReport(file: string, error: HoldfastError, id?: string): ImportReport {
-  const where = formatPlace(error.place);
-  const reason = where === "" ? error.message : `${error.message} (${where})`;
+export function failedReport(
+  file: string,
+  error: HoldfastError,
+  { id, location }: { readonly id?: string; readonly location?: string } = {},
+): ImportReport {
+  const reason = failureReason(error, location);
   return { file, ...(id === undefined ? {} : { id }), state: "failed", code: error.code, reason };
 }
 
@@ -68,7 +92,7 @@ function describe(report: ImportReport): string {
     case "failed":
       return `failed ${report.id ?? report.file}: ${report.reason}`;
     case "empty":
-      return `empty ${report.id}: it has no event, and was left out`;
+      return `empty ${report.id}: it has no event, and was left out${ending(report)}`;
     case "there":
       return `already there ${names(report)}: ${contents(report)}`;
     case "imported": {
@@ -85,8 +109,13 @@ function names(report: { readonly id: string; readonly newId?: string }): string
   return report.newId === undefined ? report.id : `${report.id}, as ${report.newId}`;
 }
 
-function contents({ events, digest }: Made, more = ""): string {
-  return `${events} ${events === 1 ? "event" : "events"}${more}, sha256 ${digest}`;
+function contents({ events, digest, ...ended }: Made, more = ""): string {
+  return `${events} ${events === 1 ? "event" : "events"}${more}, sha256 ${digest}${ending(ended)}`;
+}
+
+function ending({ torn, tornAt }: Ended): string {
+  const at = tornAt === undefined ? "" : ` from byte ${tornAt} on`;
+  return torn ? `; the ${TORN_END}${at}, and that piece was left out` : "";
 }
 
 /** How many sessions came to which end. Keeps counts, not reports: a root may have many sessions. */

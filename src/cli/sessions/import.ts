@@ -4,7 +4,7 @@ import { type CopySource, copySession } from "../../store/copy.ts";
 import { HoldfastError } from "../../store/errors.ts";
 import { examinedSource } from "../../store/examined-source.ts";
 import type { ExaminedSession } from "../../store/examiner.ts";
-import { openStore } from "../../store/open-store.ts";
+import { openStore, storePaths } from "../../store/open-store.ts";
 import type { SessionPersistence } from "../../store/persistence.ts";
 import { salvageSession } from "../../store/salvage.ts";
 import { isSameStore, parseStoreName, type StoreName } from "../../store/store-name.ts";
@@ -38,7 +38,8 @@ export async function importSessions(paths: readonly string[], command: ImportCo
   const to = parseStoreName(command.to);
   for (const path of paths) {
     if (path === "" || path.includes("\0")) throw new UsageError(`${JSON.stringify(path)} is no path`, HINT);
-    if (isSameStore({ kind: "jsonl", path }, to))
+    // Of the files of a database none may be opened beside it: that drops its lock.
+    if (isSameStore({ kind: "jsonl", path }, to) || (to.kind === "sqlite" && isOneOf(path, storePaths(to))))
       throw new UsageError("The store itself would be imported into it", HINT);
   }
   using stop = new StopSignals();
@@ -90,6 +91,10 @@ async function run(
   return summary.failure === undefined ? EXIT.ok : exitCodeFor(summary.failure);
 }
 
+function isOneOf(path: string, others: readonly string[]): boolean {
+  return others.some((other) => isSameStore({ kind: "jsonl", path }, { kind: "jsonl", path: other }));
+}
+
 /** Nothing where it was told to stop. */
 async function importOne(
   session: ExaminedSession,
@@ -99,18 +104,23 @@ async function importOne(
   signal: AbortSignal,
   onShare: (share: string) => void,
 ): Promise<ImportReport | undefined> {
+  // A log may lie in the folder of another id.
+  const id = session.header?.id ?? session.id;
+  const { location } = session;
+  const source = examinedSource(session);
   try {
-    const source = examinedSource(session);
     // Where nothing can be imported, no store is made for it.
-    const refusal = target.isAsked ? undefined : await refusalOf(source, session.id);
+    const refusal = target.isAsked ? undefined : await refusalOf(source, id);
     const onProgress = (events: number, total: number) => onShare(`${Math.floor((100 * events) / total)}%`);
+    const options = { signal, onProgress, mayHaveMore: true };
     const result =
       refusal === undefined
-        ? await copySession(source, await target.open(), session.id, { signal, onProgress })
-        : ({ id: session.id, state: "failed", error: refusal } as const);
+        ? await copySession(source, await target.open(), id, options)
+        : ({ id, state: "failed", error: refusal } as const);
     if (result.state !== "failed" || result.error.code !== "corrupt" || !isSalvaging)
-      return toReport(file, result);
-    return toReport(file, await salvageSession(session, () => target.open(), { clock: Date.now, signal }));
+      return toReport({ file, location, tail: source.tail }, result);
+    const salvaged = await salvageSession(session, () => target.open(), { clock: Date.now, signal });
+    return toReport({ file, location }, salvaged);
   } catch (error) {
     if (signal.aborted) return undefined;
     throw error;

@@ -14,7 +14,10 @@ const pricesSchema = z.record(
   }),
 );
 
-/** Prices in USD a million tokens, by `provider/model`. Where none is given for the cache, it costs as other input. */
+/**
+ * Prices in USD a million tokens, by `provider/model`; a name that ends in `*` is that of all models which begin like it.
+ * Where none is given for the cache, it costs as other input.
+ */
 export type Prices = z.infer<typeof pricesSchema>;
 export type Price = Prices[string];
 
@@ -38,6 +41,15 @@ export function readPrices(path: string): Prices {
     `--prices cannot be ${JSON.stringify(path)}: ${place}${issue?.message ?? "another shape"}`,
     HINT,
   );
+}
+
+/** The price of a model: under its own name, or else under the longest that is meant for several. */
+export function priceOf(prices: Prices, model: string): Price | undefined {
+  if (Object.hasOwn(prices, model)) return prices[model];
+  const [best] = Object.keys(prices)
+    .filter((name) => name.endsWith("*") && model.startsWith(name.slice(0, -1)))
+    .sort((a, b) => b.length - a.length);
+  return best === undefined ? undefined : prices[best];
 }
 
 /** What these tokens cost, in USD. Input tokens include the cached ones, and output tokens those of reasoning. */

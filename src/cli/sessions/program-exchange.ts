@@ -9,7 +9,7 @@ export function addExport(sessions: Command, finish: (code: number) => void, sto
     .command("export")
     .description("write sessions as Markdown, HTML, JSON or JSON Lines")
     .argument("[store]", "store to read, where no flag or variable names it")
-    .argument("[id...]", "sessions to write, in this order")
+    .argument("[id...]", "sessions to write, in this order; the beginning of an id is enough")
     .addOption(flag("--session-db <path>", "SQLite file that keeps the sessions"))
     .addOption(flag("--session-dir <root>", "folder of session logs"))
     .addOption(new Option("--all", "write every session"))
@@ -53,7 +53,7 @@ export function addImport(sessions: Command, finish: (code: number) => void, sto
   sessions
     .command("import")
     .description("take sessions from exported files, session logs and roots into a store")
-    .argument("<file...>", "files and folders to read; they are not changed")
+    .argument("<file...>", "files and folders of sessions; they are not changed")
     .requiredOption("--to <store>", "store to write; made when it does not exist")
     .addOption(new Option("--salvage", "take what is left of damaged sessions over into new ones"))
     .addOption(

@@ -1,7 +1,9 @@
 import { type Command, Option } from "@commander-js/extra-typings";
 import { flag, rawOptions } from "../options.ts";
 import { addDelete, addFork, addPrune, addRename } from "./program-change.ts";
+import { addCompact } from "./program-compact.ts";
 import { addExport, addImport } from "./program-exchange.ts";
+import { addSearch } from "./program-search.ts";
 import { addStats, addTail } from "./program-stats.ts";
 
 /** Ends the help of commands that take a store by its name. */
@@ -13,7 +15,9 @@ JSONL, and a new one that ends in .db or .sqlite is SQLite.`;
 export function addSessions(program: Command, finish: (code: number) => void): void {
   const sessions = program
     .command("sessions")
-    .description("list, show, copy, check and repair stored sessions");
+    .description("find, read, follow, export, copy, check, repair, back up and delete stored sessions");
+  // Before the name of the command or after it.
+  sessions.addOption(flag("--config <file>", "JSON file with settings; the store that it names is the one"));
   addList(sessions, finish);
   addShow(sessions, finish);
   addCopy(sessions, finish);
@@ -21,29 +25,57 @@ export function addSessions(program: Command, finish: (code: number) => void): v
   addRepair(sessions, finish);
   addSalvage(sessions, finish);
   addBackup(sessions, finish);
+  addCompact(sessions, finish, STORES);
   addFork(sessions, finish, STORES);
   addRename(sessions, finish, STORES);
   addDelete(sessions, finish, STORES);
   addPrune(sessions, finish, STORES);
   addTail(sessions, finish, STORES);
+  addSearch(sessions, finish, STORES);
   addStats(sessions, finish, STORES);
   addExport(sessions, finish, STORES);
   addImport(sessions, finish, STORES);
 }
 
 function addList(sessions: Command, finish: (code: number) => void): void {
+  const filters = ["cwd", "since", "state", "parent", "grep", "limit", "cursor", "check", "json"];
   const command = sessions
     .command("list")
-    .description("list the sessions of a store, also while a Host writes it")
+    .description("list the sessions of a store, the last active first; also while a Host writes it")
     .argument("[store]", "store to read, in place of a flag")
     .addOption(storeFlags.db())
     .addOption(storeFlags.dir())
-    .addOption(new Option("--check", "read every session whole, and say in which state it is"))
+    .addOption(new Option("--cwd <path>", "only sessions that worked in this folder, or below it"))
+    .addOption(
+      new Option(
+        "--since <when>",
+        "only sessions that were active since a date, a time, or an age such as 12h, 7d or 2w",
+      ),
+    )
+    .addOption(
+      new Option("--state <state>", "only sessions in one of these states, such as ok,interrupted").argParser(
+        collected,
+      ),
+    )
+    .addOption(new Option("--parent <id>", "only sessions that began as forks of this one"))
+    .addOption(new Option("--grep <text>", "only sessions with this in their title, in any letter case"))
+    .addOption(new Option("--limit <number>", "list so many at most, and say how to go on"))
+    .addOption(new Option("--cursor <cursor>", "go on behind the list that told this"))
+    .addOption(new Option("--check", "read every session whole, and look at the store below them"))
+    .addOption(new Option("--no-cache", "read every session, and keep nothing of it"))
+    .addOption(
+      new Option("--ids", "print only the ids, one a line, without reading a session").conflicts(filters),
+    )
     .addOption(new Option("--json", "print one JSON object a line"))
-    .addHelpText("after", `${STORES}\n\nExample:\n  holdfast sessions list --session-db ./data/agent.db`);
-  command.action(async (store, { json, check, ...options }) => {
-    const { list } = await import("./list.ts");
-    finish(await list(rawOptions(command, options), store, { json: json === true, check: check === true }));
+    .addHelpText(
+      "after",
+      `${STORES}\n\nExamples:\n  holdfast sessions list --session-db ./data/agent.db\n  holdfast sessions list ./sessions --cwd . --since 7d --limit 20`,
+    );
+  command.action(async (store, { json, check, ids, cache, ...options }) => {
+    const { list, listIds } = await import("./list.ts");
+    const raw = rawOptions(command, options);
+    if (ids === true) return finish(await listIds(raw, store));
+    finish(await list(raw, store, { ...options, json: json === true, check: check === true, cache }));
   });
 }
 
@@ -55,13 +87,22 @@ function addShow(sessions: Command, finish: (code: number) => void): void {
     .argument("[store]", "store to read, in place of a flag")
     .addOption(storeFlags.db())
     .addOption(storeFlags.dir())
-    .addOption(new Option("--events", "print every event as it is stored, one a line"))
-    .addOption(new Option("--json", "print one JSON object").conflicts("events"))
-    .addHelpText("after", `${STORES}\n\nExample:\n  holdfast sessions show default ./data/agent.db`);
-  command.action(async (id, store, { json, events, ...options }) => {
+    .addOption(new Option("--full", "shorten nothing, and show reasoning"))
+    .addOption(new Option("--from <seq>", "begin with this event"))
+    .addOption(new Option("--to <seq>", "end with this event"))
+    .addOption(new Option("--events", "print every event as it is stored, one a line").conflicts("full"))
+    .addOption(new Option("--json", "print one JSON object").conflicts(["events", "full"]))
+    .addOption(new Option("--no-pager", "do not use a pager on a terminal"))
+    .addHelpText(
+      "after",
+      `${STORES}\n\nThe beginning of an id is enough where no other id begins like that. On a\nterminal HOLDFAST_PAGER or PAGER names the pager; less is used without them.\n\nExamples:\n  holdfast sessions show default ./data/agent.db\n  holdfast sessions show default ./data/agent.db --from 120 --full`,
+    );
+  command.action(async (id, store, { json, events, full, from, to, pager, ...options }) => {
     const { show } = await import("./show.ts");
     const form = events === true ? "events" : json === true ? "json" : "text";
-    finish(await show(rawOptions(command, options), store, id, form));
+    finish(
+      await show(rawOptions(command, options), store, id, { form, full: full === true, from, to, pager }),
+    );
   });
 }
 
@@ -156,6 +197,11 @@ function addSalvage(sessions: Command, finish: (code: number) => void): void {
       const chosen = { ...(id === undefined ? {} : { id }), ...(encoding === undefined ? {} : { encoding }) };
       finish(await salvage(ids, { from, to, all: all === true, json: json === true, ...chosen }));
     });
+}
+
+/** The values of a flag that can be given several times. */
+function collected(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 const storeFlags = {

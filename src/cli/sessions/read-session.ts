@@ -1,69 +1,90 @@
-import { isMessageType, type SessionEvent } from "../../session/events.ts";
-import type { SessionHeader } from "../../session/header.ts";
-import { LogView } from "../../session/log-view.ts";
-import { SessionProjections, type TranscriptEntry } from "../../session/projections/index.ts";
-import type { UsageTotals } from "../../session/projections/usage.ts";
-import type { DecodedRecord, SessionRecord } from "../../session/records.ts";
+import type { SessionEvent } from "../../session/events.ts";
+import { isPiece } from "../../session/projections/cut-off.ts";
+import { OpenWork } from "../../session/projections/open-work.ts";
+import { UsageProjection, type UsageTotals } from "../../session/projections/usage.ts";
+import { type DecodedRecord, decodeRecord, parseEvent, recordTexts } from "../../session/records.ts";
 import { closeInterruptedTurn } from "../../session/recovery.ts";
-import { LogDigest } from "../../store/digest.ts";
-import { HoldfastError } from "../../store/errors.ts";
 import type { SessionStream } from "../../store/persistence.ts";
 
-/** What a stored session holds, as far as it can be read. */
-export interface SessionReading {
-  readonly header: SessionHeader;
-  /** Events that were read. */
-  readonly events: number;
-  readonly digest: string;
-  readonly torn: boolean;
-  readonly unknownTypes: ReadonlyArray<{ readonly type: string; readonly seq: number }>;
-  /** What would close the last Turn, if it is open. None of a damaged session, whose end nobody knows. */
-  readonly closers: readonly SessionEvent[];
-  readonly usage: UsageTotals;
-  /** Why not all of it was read. */
-  readonly damage?: HoldfastError;
-  readonly transcript: Iterable<TranscriptEntry>;
+/** The events that are wanted, the last one included. */
+export interface SeqRange {
+  readonly from: number;
+  /** The last event of the log when absent. */
+  readonly to?: number;
+}
+
+/** The records of a stream that hold the events of a range, and no others. @throws as the stream does */
+export async function* pagesIn(
+  { pages }: Pick<SessionStream, "pages">,
+  { from, to = Number.MAX_SAFE_INTEGER }: SeqRange,
+): AsyncGenerator<readonly DecodedRecord[]> {
+  for await (const page of pages) {
+    const last = page.at(-1)?.record;
+    const isInside =
+      (page[0]?.record.seq ?? from) >= from && (last === undefined || last.seq + last.count - 1 <= to);
+    yield isInside ? page : page.flatMap((decoded) => partIn(decoded, from, to));
+    if (last !== undefined && last.seq + last.count > to) return;
+  }
+}
+
+/** A record that holds other events as well is taken apart. */
+function partIn(decoded: DecodedRecord, from: number, to: number): readonly DecodedRecord[] {
+  const { seq, count } = decoded.record;
+  const end = seq + count - 1;
+  if (end < from || seq > to) return [];
+  if (seq >= from && end <= to) return [decoded];
+  return recordTexts(decoded.record)
+    .slice(Math.max(0, from - seq), to - seq + 1)
+    .map((text) => decodeRecord(text, {}));
 }
 
 /**
- * Reads a session from its first record to its last, or to its damage. Only what a transcript shows is kept, and as
- * text: nine of ten events are deltas, whose text stands in a message again.
+ * The event of a record as a person is to see it; nothing of one that only holds pieces of an answer. A store may keep the
+ * text of an answer once, in its pieces: what was decoded for checks is without it.
  */
-export async function readSession(stream: SessionStream): Promise<SessionReading> {
-  const projections = new SessionProjections();
-  const digest = new LogDigest();
-  const unknown = new Map<string, number>();
-  const kept: SessionRecord[] = [];
-  let damage: HoldfastError | undefined;
-  try {
-    for await (const page of stream.pages) {
-      for (const decoded of page) {
-        const { record, unknownType } = decoded;
-        digest.add(record);
-        projections.foldDecoded(decoded);
-        if (isShown(decoded)) kept.push(record);
-        if (unknownType && !unknown.has(record.type)) unknown.set(record.type, record.seq);
-      }
-    }
-  } catch (error) {
-    if (!(error instanceof HoldfastError)) throw error;
-    damage = error;
-  }
-  const { openWork, usage, seen } = projections;
-  return {
-    header: stream.header,
-    events: digest.events,
-    digest: digest.hex(),
-    torn: stream.torn(),
-    unknownTypes: [...unknown].map(([type, seq]) => ({ type, seq })),
-    closers: damage === undefined ? closeInterruptedTurn(openWork, seen) : [],
-    usage: usage.total,
-    ...(damage === undefined ? {} : { damage }),
-    // A view finds what it has by seq, so that the records between may be missing.
-    transcript: projections.transcript(new LogView(kept)),
-  };
+export function shownEvent({ record, event }: DecodedRecord): SessionEvent | undefined {
+  if (event === undefined || isPiece(record)) return undefined;
+  return record.type === "assistant/message" ? parseEvent(record) : event;
 }
 
-function isShown({ event }: DecodedRecord): boolean {
-  return event !== undefined && (isMessageType(event.type) || event.type === "turn/end");
+/** What is told of a session beside its transcript. Memory does not follow the log. */
+export class SessionFacts {
+  readonly #openWork = new OpenWork();
+  readonly #usage = new UsageProjection();
+  readonly #unknown = new Map<string, number>();
+  /** Seq behind the last event that was read. */
+  next: number;
+  /** Events that were read. */
+  events = 0;
+
+  /** @param from seq of the first event */
+  constructor(from: number) {
+    this.next = from;
+  }
+
+  get usage(): UsageTotals {
+    return this.#usage.total;
+  }
+
+  /** Types that nobody here knows, each with its first seq. */
+  get unknownTypes(): ReadonlyArray<{ readonly type: string; readonly seq: number }> {
+    return Array.from(this.#unknown, ([type, seq]) => ({ type, seq }));
+  }
+
+  /** What would close the last Turn, if it is open. */
+  get closers(): readonly SessionEvent[] {
+    return closeInterruptedTurn(this.#openWork, this.next);
+  }
+
+  take({ record, event, unknownType }: DecodedRecord): void {
+    const { seq, count, type } = record;
+    this.next = seq + count;
+    this.events += count;
+    if (unknownType && !this.#unknown.has(type)) this.#unknown.set(type, seq);
+    if (event === undefined) this.#openWork.pass(record);
+    else {
+      this.#openWork.fold(event);
+      this.#usage.fold(event);
+    }
+  }
 }

@@ -66,6 +66,11 @@ export function removedText(removed: Removed): string {
 /** More are not named one by one. */
 const MOST_NAMED = 4;
 
+/** Whether an id can be typed as it is printed, and is not taken for a flag. */
+function isPlain(id: string): boolean {
+  return !id.startsWith("-") && printableLine(id) === id;
+}
+
 /** Commands that bring back what lies in the trash: one for all logs, and one for each file of rows. */
 export function restoreCommands(
   removed: readonly Removed[],
@@ -75,7 +80,8 @@ export function restoreCommands(
   const kept = removed.filter((result) => result.kind === "deleted");
   const logs = kept.filter(({ form }) => form === "log");
   const to = `--to ${shellWord(formatStoreName(store))}`;
-  const ids = logs.length > MOST_NAMED ? ["--all"] : logs.map(({ id }) => shellWord(id));
+  const isNamed = logs.length <= MOST_NAMED && logs.every(({ id }) => isPlain(id));
+  const ids = isNamed ? logs.map(({ id }) => shellWord(id)) : ["--all"];
   const from = `--from ${shellWord(`jsonl:${trash}`)}`;
   const copy = logs.length === 0 ? [] : [`holdfast sessions copy ${ids.join(" ")} ${from} ${to}`];
   const salvages = kept.flatMap(({ form, path }) =>

@@ -1,11 +1,12 @@
 import { chosenStore } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
 import { TORN_END } from "../../store/finding.ts";
-import { openStore, openStoreReadOnly } from "../../store/open-store.ts";
+import { openStore } from "../../store/open-store.ts";
 import { EXIT } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
 import { printingOn } from "../output.ts";
 import { printableLine } from "../printable.ts";
+import { storedId } from "./stored-id.ts";
 
 /** Longest title, in UTF-16 units. */
 const MAX_TITLE = 500;
@@ -14,15 +15,14 @@ const MAX_TITLE = 500;
 export function rename(
   raw: RawOptions,
   argument: string | undefined,
-  id: string,
+  given: string,
   title: string,
   { json }: { readonly json: boolean },
 ): Promise<number> {
   const name = chosenStore(raw, argument);
   const text = checkTitle(title);
   return printingOn(async (output) => {
-    // Nothing is made where there is no store.
-    await (await openStoreReadOnly(name, { clock: Date.now })).close();
+    const id = await storedId(name, given);
     await using store = await openStore(name, { clock: Date.now, chunkWindowMs: 0, thread: "process" });
     await using preparation = await store.prepare(id);
     // As other programs write it; those that know which messages a title was made of name their seqs.

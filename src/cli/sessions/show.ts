@@ -1,100 +1,123 @@
 import { chosenStore } from "../../host/store-options.ts";
-import type { RawOptions } from "../../host/usage.ts";
+import { type RawOptions, UsageError } from "../../host/usage.ts";
 import { recordTexts } from "../../session/records.ts";
-import { HoldfastError, NotFoundError } from "../../store/errors.ts";
-import { TORN_END } from "../../store/finding.ts";
 import { openStoreReadOnly } from "../../store/open-store.ts";
-import type { SessionPersistence, SessionStream } from "../../store/persistence.ts";
-import type { StoreName } from "../../store/store-name.ts";
 import { EXIT, reportError } from "../exit-codes.ts";
-import { jsonText } from "../json-text.ts";
-import { type Output, printing } from "../output.ts";
-import { printableLine } from "../printable.ts";
-import { readSession, type SessionReading } from "./read-session.ts";
-import { entryText, headText, tailText } from "./transcript-text.ts";
+import { type Ending, paging, type TextOutput } from "../pager.ts";
+import { pagesIn, type SeqRange, SessionFacts } from "./read-session.ts";
+import { endOf, openStream, type Shown, TORN, untilDamage } from "./read-shown.ts";
+import { factsAtEnd, type HeadFacts, headText } from "./session-head.ts";
+import { resolveSessionId } from "./session-id.ts";
+import { printJson } from "./show-json.ts";
+import { outputStyle, TranscriptStyle } from "./transcript-style.ts";
+import { TranscriptView } from "./transcript-view.ts";
+
+/** So much of a log is read before its head is shown, in UTF-16 units: of most sessions it is all. */
+const READ_AHEAD = 4 * 1024 * 1024;
+
+export interface ShowOptions {
+  readonly form: "text" | "json" | "events";
+  /** Whether nothing is shortened. */
+  readonly full: boolean;
+  /** The first and the last seq; as they were given. */
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  /** Whether a pager may be used. */
+  readonly pager: boolean;
+}
 
 /** `holdfast sessions show`: what was said, one JSON object, or every event as it is stored. */
 export function show(
   raw: RawOptions,
   argument: string | undefined,
-  id: string,
-  form: "text" | "json" | "events",
+  given: string,
+  options: ShowOptions,
 ): Promise<number> {
   const name = chosenStore(raw, argument);
-  return printing(async (output) => {
+  const range = rangeOf(options);
+  const command = async (output: TextOutput): Promise<Ending> => {
     await using store = await openStoreReadOnly(name, { clock: Date.now });
-    const stream = await openStream(store, id, name);
-    if (form === "events") return await printEvents(stream, output);
-    const reading = await readSession(stream);
-    await (form === "json" ? printJson : printText)(reading, output);
-    await output.flush();
-    for (const note of notesOn(reading)) process.stderr.write(`holdfast: ${note}\n`);
-    return reading.damage === undefined ? EXIT.ok : reportError(reading.damage);
-  });
+    const shown = { store, id: await resolveSessionId(store, given, name.path), range };
+    switch (options.form) {
+      case "events":
+        return await printEvents(shown, output);
+      case "json":
+        return await printJson(shown, output);
+      case "text":
+        return await printText(shown, options, output);
+    }
+  };
+  return paging(options.pager && options.form === "text", command);
 }
 
-async function openStream(
-  store: SessionPersistence,
-  id: string,
-  { path }: StoreName,
-): Promise<SessionStream> {
-  try {
-    return await store.stream(id);
-  } catch (error) {
-    throw error instanceof NotFoundError ? new NotFoundError(id, path) : error;
-  }
+function rangeOf({ from, to }: ShowOptions): SeqRange | undefined {
+  if (from === undefined && to === undefined) return undefined;
+  const first = from === undefined ? 0 : seqOf("--from", from);
+  if (to === undefined) return { from: first };
+  const last = seqOf("--to", to);
+  if (last >= first) return { from: first, to: last };
+  throw new UsageError(
+    `--to ${last} stands before --from ${first}`,
+    "Both are shown, and what lies between.",
+  );
+}
+
+function seqOf(flag: string, text: string): number {
+  const seq = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isSafeInteger(seq)) return seq;
+  throw new UsageError(
+    `${flag} cannot be ${JSON.stringify(text)}: it must be the seq of an event`,
+    "Seqs are whole numbers from 0; `--events` shows them.",
+  );
 }
 
 /** One event a line, in the bytes that are stored. */
-async function printEvents(stream: SessionStream, output: Output): Promise<number> {
-  try {
-    for await (const page of stream.pages) {
+async function printEvents(shown: Shown, output: TextOutput): Promise<Ending> {
+  const stream = await openStream(shown);
+  const damage = await untilDamage(async () => {
+    for await (const page of pagesIn(stream, shown.range ?? { from: 0 })) {
       for (const { record } of page) for (const text of recordTexts(record)) await output.write(`${text}\n`);
     }
-  } catch (error) {
-    if (!(error instanceof HoldfastError)) throw error;
-    // What precedes the damage is shown.
+  });
+  return () => {
+    if (damage !== undefined) return reportError(damage);
+    if (stream.torn()) process.stderr.write(`holdfast: ${TORN}\n`);
+    return EXIT.ok;
+  };
+}
+
+/** Shows what is read while it is read; of all but very long sessions the head is shown when all is known. */
+async function printText(shown: Shown, { full }: ShowOptions, output: TextOutput): Promise<Ending> {
+  const { store, id, range } = shown;
+  const stream = await openStream(shown);
+  const style = new TranscriptStyle(outputStyle(process.env, process.stdout));
+  const view = new TranscriptView(style, full);
+  const facts = new SessionFacts(range?.from ?? 0);
+  let held: string[] | undefined = [];
+  let length = 0;
+  const begin = async (known: HeadFacts) => {
+    await output.write(headText(stream.header, view.known(known), range, style));
+    for (const text of held ?? []) await output.write(text);
+    held = undefined;
     await output.flush();
-    return reportError(error);
-  }
-  await output.flush();
-  if (stream.torn()) process.stderr.write(`holdfast: ${TORN}\n`);
-  return EXIT.ok;
-}
-
-/** The shape is in docs/cli.md. The transcript is last and written entry by entry: it may be long. */
-async function printJson(reading: SessionReading, output: Output): Promise<void> {
-  const { header, events, digest, torn, unknownTypes, closers, usage, damage, transcript } = reading;
-  const problem = damage === undefined ? {} : { problem: problemOf(damage) };
-  const head = jsonText({ header, events, digest, torn, unknownTypes, closers, ...problem, usage });
-  await output.write(`${head.slice(0, -1)},"transcript":[`);
-  let separator = "";
-  for (const entry of transcript) {
-    await output.write(separator + jsonText(entry));
-    separator = ",";
-  }
-  await output.write("]}\n");
-}
-
-function problemOf({ code, message, place }: HoldfastError): object {
-  return { code, reason: message, place };
-}
-
-async function printText(reading: SessionReading, output: Output): Promise<void> {
-  await output.write(headText(reading));
-  for (const entry of reading.transcript) await output.write(entryText(entry));
-  await output.write(tailText(reading));
-}
-
-const TORN = `the ${TORN_END}; that piece is left out`;
-
-function notesOn({ torn, unknownTypes, closers }: SessionReading): string[] {
-  const notes = unknownTypes.map(
-    ({ type, seq }) =>
-      `the log holds events of the unknown type ${printableLine(JSON.stringify(type))}, the first at seq ${seq}; ` +
-      "this version cannot resume it",
-  );
-  if (torn) notes.push(TORN);
-  if (closers.length > 0) notes.push("the last Turn is open: it is running now, or it was interrupted");
-  return notes;
+  };
+  // Of a part there is nothing to wait for.
+  if (range !== undefined) await begin({});
+  const damage = await untilDamage(async () => {
+    for await (const page of pagesIn(stream, range ?? { from: 0 })) {
+      for (const decoded of page) {
+        facts.take(decoded);
+        const text = view.take(decoded);
+        length += decoded.record.text.length;
+        if (held === undefined) await output.write(text);
+        else if (text !== "") held.push(text);
+      }
+      if (held !== undefined && length >= READ_AHEAD) await begin(await factsAtEnd(store, id));
+    }
+  });
+  const isWhole = range === undefined && damage === undefined;
+  if (held !== undefined)
+    await begin(isWhole ? { events: facts.events, isOpen: facts.closers.length > 0 } : {});
+  await output.write(view.end(facts.events, facts.next));
+  return endOf(shown, facts, stream.torn(), damage);
 }

@@ -1,7 +1,7 @@
 import { addTokens, type ModelUse, type SessionStats } from "../../session/projections/stats.ts";
 import type { UsageTotals } from "../../session/projections/usage.ts";
 import type { HoldfastError } from "../../store/errors.ts";
-import { costOf, type Prices } from "./prices.ts";
+import { costOf, type Prices, priceOf } from "./prices.ts";
 
 /** A session that could not be read, or not to its end. */
 export interface Unread {
@@ -55,7 +55,9 @@ export function statsReport(
   const days = uses.toSorted(byDay);
   const used = (some: readonly ModelUse[]) => sum(some, prices);
   const models = Map.groupBy(uses, modelName);
-  const unpriced = [...models.keys()].filter((model) => !hasPrice(prices, model)).sort();
+  const unpriced = [...models.keys()]
+    .filter((model) => prices !== undefined && priceOf(prices, model) === undefined)
+    .sort();
   return {
     ...(id === undefined ? {} : { session: id }),
     sessions,
@@ -109,15 +111,10 @@ function sum(uses: readonly ModelUse[], prices: Prices | undefined): Used {
   for (const use of uses) {
     tokens = addTokens(tokens, use.tokens);
     steps += use.steps;
-    const name = modelName(use);
-    const price = hasPrice(prices, name) ? prices?.[name] : undefined;
+    const price = prices === undefined ? undefined : priceOf(prices, modelName(use));
     cost = cost === undefined || price === undefined ? undefined : cost + costOf(use.tokens, price);
   }
   return { steps, ...tokens, ...(cost === undefined ? {} : { cost: Math.round(cost * 1e6) / 1e6 }) };
-}
-
-function hasPrice(prices: Prices | undefined, model: string): boolean {
-  return prices !== undefined && Object.hasOwn(prices, model);
 }
 
 function modelName({ provider, model }: ModelUse): string {

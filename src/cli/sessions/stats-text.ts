@@ -1,24 +1,39 @@
 import { printableLine } from "../printable.ts";
+import { fitting } from "./shorten.ts";
 import type { StatsReport, Used } from "./stats-report.ts";
 
-/** One column: its heading, and whether it holds numbers, which end at its right. */
+const GAP = 2;
+/** Columns of a name where nobody says how wide a table may be: whoever wrote the log chose it. */
+const NAME_WIDTH = 60;
+/** Other columns go before a name has less than this. */
+const GOOD_NAME = 16;
+const LEAST_NAME = 4;
+/** In this order they make room. */
+const DROPPED = ["CACHE WRITE", "CACHE READ", "REASONING", "STEPS", "P50"];
+
 interface Column {
   readonly title: string;
-  readonly isNumber: boolean;
+  /** Numbers end at their right. Names are cut where there is no room. */
+  readonly kind: "number" | "name" | "day";
 }
 
-/** The report as a person reads it: totals, then one table for each kind of thing that is there. */
-export function statsText(report: StatsReport): string {
+/**
+ * The report as a person reads it: totals, then one table for each kind of thing that is there.
+ * @param width columns of the terminal, if there is one
+ */
+export function statsText(report: StatsReport, width?: number): string {
   const { types, tools, models, days, unpriced } = report;
   const hasCost = unpriced !== undefined;
+  const table = (columns: readonly Column[], rows: ReadonlyArray<readonly string[]>) =>
+    tableText(columns, rows, width);
   const parts = [
     totals(report),
     table(
-      [text("TYPE"), number("EVENTS"), number("BYTES")],
+      [name("TYPE"), number("EVENTS"), number("BYTES")],
       types.map(({ type, events, bytes }) => [type, String(events), String(bytes)]),
     ),
     table(
-      [text("TOOL"), number("CALLS"), number("FAILED"), number("P50"), number("MAX")],
+      [name("TOOL"), number("CALLS"), number("FAILED"), number("P50"), number("MAX")],
       tools.map(({ name, calls, failures, medianMs, maxMs }) => [
         name,
         String(calls),
@@ -28,11 +43,11 @@ export function statsText(report: StatsReport): string {
       ]),
     ),
     table(
-      [text("MODEL"), ...useColumns(hasCost)],
+      [name("MODEL"), ...useColumns(hasCost)],
       models.map(({ model, ...used }) => [model, ...useCells(used, hasCost)]),
     ),
     table(
-      [text("DAY"), text("MODEL"), ...useColumns(hasCost)],
+      [{ title: "DAY", kind: "day" }, name("MODEL"), ...useColumns(hasCost)],
       days.map(({ day, model, ...used }) => [day, model, ...useCells(used, hasCost)]),
     ),
     unpriced === undefined || unpriced.length === 0
@@ -66,12 +81,12 @@ function totals(report: StatsReport): string {
   return lines.map(([label, value]) => `${label.padEnd(width)}  ${printableLine(value)}\n`).join("");
 }
 
-function text(title: string): Column {
-  return { title, isNumber: false };
+function name(title: string): Column {
+  return { title, kind: "name" };
 }
 
 function number(title: string): Column {
-  return { title, isNumber: true };
+  return { title, kind: "number" };
 }
 
 function useColumns(hasCost: boolean): Column[] {
@@ -94,20 +109,55 @@ function useCells(used: Used, hasCost: boolean): string[] {
 }
 
 /** Nothing where there is no row. */
-function table(columns: readonly Column[], rows: ReadonlyArray<readonly string[]>): string {
+function tableText(
+  columns: readonly Column[],
+  rows: ReadonlyArray<readonly string[]>,
+  width: number | undefined,
+): string {
   if (rows.length === 0) return "";
-  const lines = [columns.map(({ title }) => title), ...rows.map((row) => row.map(printableLine))];
-  const widths = columns.map((_, k) => Math.max(...lines.map((line) => Bun.stringWidth(line[k] ?? ""))));
-  return lines
-    .map((line) => {
-      const cells = columns.map(({ isNumber }, k) => {
-        const cell = line[k] ?? "";
-        const space = " ".repeat((widths[k] ?? 0) - Bun.stringWidth(cell));
-        return isNumber ? space + cell : cell + space;
-      });
-      return `${cells.join("  ").trimEnd()}\n`;
-    })
-    .join("");
+  const cells = columns.map((column, k) => ({
+    ...column,
+    texts: [column.title, ...rows.map((row) => printableLine(row[k] ?? ""))],
+  }));
+  const fitted = fit(
+    cells.map((column) => ({
+      ...column,
+      width: Math.max(...column.texts.map((text) => Bun.stringWidth(text))),
+    })),
+    width,
+  );
+  return Array.from({ length: rows.length + 1 }, (_, row) => {
+    const line = fitted.map((column) => pad(column.texts[row] ?? "", column));
+    return `${line.join(" ".repeat(GAP)).trimEnd()}\n`;
+  }).join("");
+}
+
+interface WideColumn extends Column {
+  readonly texts: readonly string[];
+  readonly width: number;
+}
+
+/** The columns that there is room for, with that of the name as wide as there is. */
+function fit(columns: readonly WideColumn[], width: number | undefined): readonly WideColumn[] {
+  const own = Math.min(NAME_WIDTH, columns.find(({ kind }) => kind === "name")?.width ?? 0);
+  const roomIn = (some: readonly WideColumn[]) =>
+    some.reduce(
+      (room, column) => room - GAP - (column.kind === "name" ? 0 : column.width),
+      (width ?? 0) + GAP,
+    );
+  let kept = columns;
+  for (const dropped of DROPPED) {
+    if (width === undefined || roomIn(kept) >= Math.min(own, GOOD_NAME)) break;
+    kept = kept.filter(({ title }) => title !== dropped);
+  }
+  const room = width === undefined ? own : Math.max(LEAST_NAME, Math.min(own, roomIn(kept)));
+  return kept.map((column) => (column.kind === "name" ? { ...column, width: room } : column));
+}
+
+function pad(text: string, { kind, width }: WideColumn): string {
+  const shown = Bun.stringWidth(text) <= width ? text : `${fitting(text, width - 1)}…`;
+  const space = " ".repeat(Math.max(0, width - Bun.stringWidth(shown)));
+  return kind === "number" ? space + shown : shown + space;
 }
 
 function duration(ms: number | undefined): string {

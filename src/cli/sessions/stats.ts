@@ -10,6 +10,7 @@ import { printing } from "../output.ts";
 import { printable } from "../printable.ts";
 import { Progress } from "../progress.ts";
 import { type Prices, readPrices } from "./prices.ts";
+import { resolveSessionId } from "./session-id.ts";
 import { statsReport, type Unread } from "./stats-report.ts";
 import { statsText } from "./stats-text.ts";
 
@@ -33,13 +34,14 @@ export function stats(
 ): Promise<number> {
   if (options.all && args[1] !== undefined)
     throw new UsageError("--all and a single session exclude each other", HINT);
-  const [id, argument] = options.all ? [undefined, args[0]] : args;
-  if (!options.all && id === undefined)
+  const [given, argument] = options.all ? [undefined, args[0]] : args;
+  if (!options.all && given === undefined)
     throw new UsageError("No session is named", `Name one, or say --all. ${HINT}`);
   const name = chosenStore(raw, argument);
   const prices: Prices | undefined = options.prices === undefined ? undefined : readPrices(options.prices);
   return printing(async (output) => {
     await using store = await openStoreReadOnly(name, { clock: Date.now });
+    const id = given === undefined ? undefined : await resolveSessionId(store, given, name.path);
     using progress = new Progress();
     const counted = new SessionStats();
     const unread: Unread[] = [];
@@ -65,7 +67,8 @@ export function stats(
       { sessions, torn, unread, ...(id === undefined ? {} : { id }) },
       prices,
     );
-    await output.write(options.json ? `${jsonText(report)}\n` : statsText(report));
+    const width = process.stdout.isTTY === true ? process.stdout.columns || 80 : undefined;
+    await output.write(options.json ? `${jsonText(report)}\n` : statsText(report, width));
     await output.flush();
     for (const { error } of unread) process.stderr.write(`holdfast: ${printable(error.explain())}\n`);
     return unread[0] === undefined ? EXIT.ok : exitCodeFor(unread[0].error.code);

@@ -1,55 +1,143 @@
-import { TORN_END } from "../../store/finding.ts";
+import { formatBytes } from "../doctor/units.ts";
 import { printableLine } from "../printable.ts";
-import type { ListedSession } from "./list.ts";
+import type { SessionEntry } from "./list-entry.ts";
 
-/** Sessions as a table for people. Pages are formatted as they come, so columns may grow, and never shrink. */
-export class SessionTable {
-  readonly #hasEvents: boolean;
-  readonly #widths: number[] = [];
-  #isBegun = false;
+const GAP = 2;
+/** Columns of a title where nobody says how wide the table may be. */
+const TITLE_WIDTH = 60;
+/** Other columns go before a title has less than this, and then the title itself. */
+const GOOD_TITLE = 24;
+const LEAST_TITLE = 8;
+/** A reason that is cut off shorter says nothing. */
+const LEAST_REASON = 12;
 
-  constructor(hasEvents: boolean) {
-    this.#hasEvents = hasEvents;
-  }
+interface Column {
+  readonly heading: string;
+  readonly cell: (entry: SessionEntry) => string;
+  readonly isNumber?: boolean;
+}
 
-  /** Lines for more sessions, each with its end; before the first ones the heading. */
-  format(sessions: readonly ListedSession[]): string {
-    const rows = sessions.map((session) => this.#cells(session));
-    if (!this.#isBegun) rows.unshift(this.#heading());
-    this.#isBegun = true;
-    for (const row of rows) {
-      for (const [k, cell] of row.entries())
-        this.#widths[k] = Math.max(this.#widths[k] ?? 0, Bun.stringWidth(cell));
-    }
-    return rows.map((row) => `${this.#line(row)}\n`).join("");
-  }
+const ID: Column = { heading: "ID", cell: ({ id }) => id };
+const TITLE: Column = { heading: "TITLE", cell: ({ title }) => title ?? "-" };
+const STARTED: Column = { heading: "STARTED", cell: ({ started }) => localTime(started) };
+const ACTIVE: Column = { heading: "LAST ACTIVE", cell: ({ lastActive }) => localTime(lastActive) };
+const TURNS: Column = { heading: "TURNS", cell: ({ turns }) => counted(turns), isNumber: true };
+const EVENTS: Column = { heading: "EVENTS", cell: ({ events }) => counted(events), isNumber: true };
+const SIZE: Column = {
+  heading: "SIZE",
+  cell: ({ bytes }) => (bytes === undefined ? "-" : formatBytes(bytes)),
+  isNumber: true,
+};
+const STATE: Column = { heading: "STATE", cell: ({ state }) => state };
 
-  #heading(): string[] {
-    return ["ID", "CREATED", ...(this.#hasEvents ? ["EVENTS"] : []), "FOLDER", "STATE"];
-  }
+const COLUMNS = [ID, TITLE, STARTED, ACTIVE, TURNS, EVENTS, SIZE, STATE] as const;
+/** In this order they make room. */
+const DROPPED = [SIZE, STARTED, EVENTS, TURNS, ACTIVE] as const;
 
-  #cells({ id, header, state, reason, events, torn }: ListedSession): string[] {
-    const notes = [reason, torn === true ? `the ${TORN_END}` : undefined];
-    const told = notes.filter((note) => note !== undefined).join("; ");
-    return [
-      id,
-      header === undefined ? "-" : formatTime(header.createdAt),
-      ...(this.#hasEvents ? [events === undefined ? "-" : String(events)] : []),
-      header?.cwd ?? "-",
-      told === "" ? state : `${state}: ${told}`,
-    ].map(printableLine);
-  }
-
-  #line(row: readonly string[]): string {
-    return row
-      .map((cell, k) =>
-        k === row.length - 1 ? cell : cell + " ".repeat((this.#widths[k] ?? 0) - Bun.stringWidth(cell)),
-      )
-      .join("  ");
+/**
+ * Sessions as a table for people, line by line, each with its end.
+ * @param width columns of the terminal; where there is none, nothing is left out but the rest of long titles
+ */
+export function* sessionTable(entries: readonly SessionEntry[], width?: number): Generator<string> {
+  const widths = new Map(COLUMNS.map((column) => [column, widest(column, entries)]));
+  const columns = fit(widths, width);
+  yield line(columns.map((column) => pad(column.heading, widths.get(column) ?? 0, column.isNumber)));
+  const left = width === undefined ? Number.POSITIVE_INFINITY : width - needed(columns, widths);
+  for (const entry of entries) {
+    const cells = columns.map((column) => {
+      const own = widths.get(column) ?? 0;
+      const text = shown(column, entry, own);
+      const cell = column === STATE ? text + reasonOf(entry, own - Bun.stringWidth(text) + left) : text;
+      return pad(isolated(cell, width), own, column.isNumber, Bun.stringWidth(cell));
+    });
+    yield line(cells);
   }
 }
 
+/** The columns that there is room for. The width of the title is set to what is left for it. */
+function fit(widths: Map<Column, number>, width: number | undefined): readonly Column[] {
+  const title = Math.min(
+    widths.get(TITLE) ?? 0,
+    width === undefined ? TITLE_WIDTH : Number.POSITIVE_INFINITY,
+  );
+  widths.set(TITLE, title);
+  if (width === undefined) return COLUMNS;
+  let columns: readonly Column[] = COLUMNS;
+  const rest = () => width - needed(columns, widths) + title;
+  for (const dropped of DROPPED) {
+    if (rest() >= Math.min(title, GOOD_TITLE)) break;
+    columns = columns.filter((column) => column !== dropped);
+  }
+  if (rest() < Math.min(title, LEAST_TITLE)) return columns.filter((column) => column !== TITLE);
+  widths.set(TITLE, Math.min(title, rest()));
+  return columns;
+}
+
+function needed(columns: readonly Column[], widths: ReadonlyMap<Column, number>): number {
+  return columns.reduce((sum, column) => sum + (widths.get(column) ?? 0) + GAP, -GAP);
+}
+
+function widest(column: Column, entries: readonly SessionEntry[]): number {
+  let most = column.heading.length;
+  for (const entry of entries) most = Math.max(most, Bun.stringWidth(printableLine(column.cell(entry))));
+  return most;
+}
+
+/** Only a title is cut: an id is of use whole, and the others are short. */
+function shown(column: Column, entry: SessionEntry, width: number): string {
+  const text = printableLine(column.cell(entry));
+  return column === TITLE ? elided(text, width) : text;
+}
+
+/** Why a session is not sound, behind its state, as far as there is room. */
+function reasonOf({ reason }: SessionEntry, room: number): string {
+  if (reason === undefined || room < LEAST_REASON) return "";
+  return elided(`: ${printableLine(reason)}`, room);
+}
+
+/** A text of at most so many columns, cut between characters. */
+function elided(text: string, width: number): string {
+  if (Bun.stringWidth(text) <= width) return text;
+  // What ends with a wide character may be one column wider than was asked for.
+  for (let end = width - 1; end > 0; end -= 1) {
+    const head = Bun.sliceAnsi(text, 0, end);
+    if (Bun.stringWidth(head) < width) return `${head}…`;
+  }
+  return "…";
+}
+
+const RIGHT_TO_LEFT = /[\p{sc=Hebrew}\p{sc=Arabic}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}]/u;
+
+/** On a terminal, text that runs the other way is kept from turning the columns beside it around. */
+function isolated(text: string, width: number | undefined): string {
+  return width !== undefined && RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text;
+}
+
+function pad(text: string, width: number, isNumber = false, own = Bun.stringWidth(text)): string {
+  const space = " ".repeat(Math.max(0, width - own));
+  return isNumber ? space + text : text + space;
+}
+
+function line(cells: readonly string[]): string {
+  return `${cells.join(" ".repeat(GAP)).trimEnd()}\n`;
+}
+
+function counted(count: number | undefined): string {
+  return count === undefined ? "-" : count.toLocaleString("en");
+}
+
 const LAST_DATE = 8.64e15;
+
+/** Date and minute where the reader is; the number where no calendar goes that far. */
+function localTime(time: number | undefined): string {
+  if (time === undefined) return "-";
+  if (time > LAST_DATE) return String(time);
+  const at = new Date(time);
+  const [month, day, hour, minute] = [at.getMonth() + 1, at.getDate(), at.getHours(), at.getMinutes()].map(
+    (part) => String(part).padStart(2, "0"),
+  );
+  return `${at.getFullYear()}-${month}-${day} ${hour}:${minute}`;
+}
 
 /** Epoch milliseconds as a person reads them, in UTC; as a number where no calendar goes that far. */
 export function formatTime(time: number): string {

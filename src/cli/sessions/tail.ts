@@ -5,12 +5,13 @@ import { openStoreReadOnly } from "../../store/open-store.ts";
 import type { SessionPersistence } from "../../store/persistence.ts";
 import { pause, watchSession } from "../../store/session-watch.ts";
 import { formatStoreName, type StoreName } from "../../store/store-name.ts";
-import { EXIT, reportError } from "../exit-codes.ts";
+import { EXIT } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
 import { type Output, printing } from "../output.ts";
 import { printableLine } from "../printable.ts";
 import { StopSignals } from "../stop-signals.ts";
 import { LogCutError, LogTail, type TailItem } from "./log-tail.ts";
+import { AmbiguousIdError, resolveSessionId } from "./session-id.ts";
 import { entryText } from "./transcript-text.ts";
 
 /** How often it is looked for a session that is not there yet. */
@@ -31,14 +32,14 @@ export interface TailOptions {
 export async function tail(
   raw: RawOptions,
   argument: string | undefined,
-  id: string,
+  given: string,
   options: TailOptions,
 ): Promise<number> {
   const name = chosenStore(raw, argument);
   const count = countOf(options.count ?? DEFAULT_ITEMS);
   using stop = new StopSignals();
   const code = await printing((output) =>
-    run(name, id, { ...options, count }, { output, signal: stop.signal }),
+    run(name, given, { ...options, count }, { output, signal: stop.signal }),
   );
   return stop.code ?? code;
 }
@@ -50,12 +51,13 @@ interface Context {
 
 async function run(
   name: StoreName,
-  id: string,
+  given: string,
   { follow, count, form }: Omit<TailOptions, "count"> & { readonly count: number },
   { output, signal }: Context,
 ): Promise<number> {
-  const opened = await openWith(name, id, follow, signal);
+  const opened = await openWith(name, given, follow, signal);
   if (opened === undefined) return EXIT.ok;
+  const { id } = opened;
   await using source = new Source(name, opened.store);
   const print = async (items: readonly TailItem[]) => {
     for (const item of items) await output.write(itemText(item, form));
@@ -66,9 +68,10 @@ async function run(
   const log = new LogTail(source, id, form === "events" ? "events" : "entries");
   // Of a session that was waited for, everything is new.
   if (!opened.isNew) {
-    const { items, damage } = await log.last(count, name.kind);
-    await print(items);
-    if (damage !== undefined) return reportError(damage);
+    for await (const items of log.last(count)) {
+      await print(items);
+      if (signal.aborted) return EXIT.ok;
+    }
   }
   if (watch === undefined) return EXIT.ok;
   let failures = 0;
@@ -89,7 +92,8 @@ async function run(
     } catch (error) {
       failures += 1;
       const isFinal = !(error instanceof HoldfastError) || error instanceof LogCutError;
-      if (isFinal || failures >= MOST_FAILURES) throw error;
+      if (isFinal || failures >= MOST_FAILURES)
+        throw error instanceof NotFoundError ? new NotFoundError(id, name.path) : error;
       await pause(SEARCH_MS, signal);
     }
   }
@@ -122,31 +126,40 @@ class Source implements AsyncDisposable {
   }
 }
 
+interface Opened {
+  readonly store: SessionPersistence;
+  readonly id: string;
+  /** Whether it was waited for. */
+  readonly isNew: boolean;
+}
+
 /** The store with the session in it; with `follow` when it is there, or nothing where the signal came before. */
 async function openWith(
   name: StoreName,
-  id: string,
+  given: string,
   follow: boolean,
   signal: AbortSignal,
-): Promise<{ readonly store: SessionPersistence; readonly isNew: boolean } | undefined> {
+): Promise<Opened | undefined> {
   let isTold = false;
   let failures = 0;
   while (!signal.aborted) {
     try {
       await using resources = new AsyncDisposableStack();
       const store = resources.use(await openStoreReadOnly(name, { clock: Date.now }));
+      // What is waited for is named whole: looking through all ids again and again would cost too much.
+      const id = isTold ? given : await resolveSessionId(store, given, name.path);
       await store.readFrom(id, 0, { limit: 1 });
       resources.move();
-      return { store, isNew: isTold };
+      return { store, id, isNew: isTold };
     } catch (error) {
       const isMissing = error instanceof NotFoundError || error instanceof StoreNotFoundError;
       if (!isMissing) failures += 1;
       // One that is just being made may be no store yet.
-      const mayCome = isMissing || (error instanceof HoldfastError && failures < MOST_FAILURES);
-      if (!mayCome || !follow)
-        throw error instanceof NotFoundError ? new NotFoundError(id, name.path) : error;
+      const isOther = !(error instanceof HoldfastError) || error instanceof AmbiguousIdError;
+      const mayCome = isMissing || (!isOther && failures < MOST_FAILURES);
+      if (!mayCome || !follow) throw error;
       if (isMissing && !isTold) {
-        const place = printableLine(`${JSON.stringify(id)} in ${formatStoreName(name)}`);
+        const place = printableLine(`${JSON.stringify(given)} in ${formatStoreName(name)}`);
         process.stderr.write(`holdfast: waiting for the session ${place}\n`);
       }
       isTold ||= isMissing;

@@ -1,25 +1,11 @@
 import type { TranscriptEntry } from "../../session/projections/index.ts";
 import { printable, printableLine } from "../printable.ts";
-import type { SessionReading } from "./read-session.ts";
-import { formatTime } from "./table.ts";
+import { describeEnd } from "./told.ts";
 
 /*
- * A session as a person reads it. What was said is indented, and only what Holdfast itself says begins a line, so that
- * no text in a log can pass for the next message.
+ * Entries of a transcript by themselves, each with its Turn, and whole. What was said is indented, and only what Holdfast
+ * itself says begins a line, so that no text in a log can pass for the next message.
  */
-
-/** The lines above a transcript. */
-export function headText({ header, events }: SessionReading): string {
-  const { id, createdAt, cwd, parentSession } = header;
-  const parts = [
-    `Session ${printableLine(id)}`,
-    `created ${formatTime(createdAt)}`,
-    ...(cwd === undefined ? [] : [`in ${printableLine(cwd)}`]),
-    ...(parentSession === undefined ? [] : [`forked from ${printableLine(parentSession)}`]),
-    `${events} ${events === 1 ? "event" : "events"}`,
-  ];
-  return `${parts.join(", ")}\n`;
-}
 
 /** One entry, with an empty line before it. */
 export function entryText(entry: TranscriptEntry): string {
@@ -40,17 +26,6 @@ export function entryText(entry: TranscriptEntry): string {
       return block(title, [reasoning, entry.text, ...calls].filter((part) => part !== "").join("\n"));
     }
   }
-}
-
-function describeEnd(reason: Extract<TranscriptEntry, { kind: "turn-end" }>["reason"]): string {
-  if (reason.kind === "error") return `error, ${reason.error.message} (${reason.error.code})`;
-  return reason.kind === "aborted" ? `aborted by ${reason.reason.kind}` : reason.kind;
-}
-
-/** The lines below a transcript. */
-export function tailText({ usage }: SessionReading): string {
-  const { inputTokens, outputTokens } = usage;
-  return inputTokens + outputTokens === 0 ? "" : `\nTokens: ${inputTokens} in, ${outputTokens} out\n`;
 }
 
 function block(title: string, text: string): string {

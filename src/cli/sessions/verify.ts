@@ -1,5 +1,6 @@
 import { storeAndIds } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
+import type { StoreExaminer } from "../../store/examiner.ts";
 import { openExaminer } from "../../store/open-examiner.ts";
 import { formatStoreName, type StoreName } from "../../store/store-name.ts";
 import { type VerifyProgress, type VerifyReport, verifySessions, verifyStore } from "../../store/verify.ts";
@@ -9,6 +10,7 @@ import { type Output, printing } from "../output.ts";
 import { printableLine } from "../printable.ts";
 import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
+import { onlyIdWith } from "./session-id.ts";
 import { reportJson, reportText, VerifySummary } from "./verify-report.ts";
 
 export interface VerifyOptions {
@@ -33,8 +35,14 @@ export function verify(
   return printing((output) => run(name, ids, json, output));
 }
 
-async function run(name: StoreName, ids: readonly string[], json: boolean, output: Output): Promise<number> {
+async function run(
+  name: StoreName,
+  given: readonly string[],
+  json: boolean,
+  output: Output,
+): Promise<number> {
   await using examiner = await openExaminer(name);
+  const ids = await resolveIds(examiner, given);
   using progress = new Progress();
   const summary = new VerifySummary();
   const print = async (report: VerifyReport) => {
@@ -73,4 +81,20 @@ async function run(name: StoreName, ids: readonly string[], json: boolean, outpu
 function progressText({ id, events, share }: VerifyProgress, number: number): string {
   const read = `${events.toLocaleString("en")} events`;
   return `session ${number}, ${share === undefined ? read : `${Math.floor(100 * share)}%, ${read}`}: ${id}`;
+}
+
+/** The ids that are meant. One that no session has, nor begins with, stays as it is, and is told as missing. */
+async function resolveIds(examiner: StoreExaminer, given: readonly string[]): Promise<readonly string[]> {
+  if (given.length === 0) return given;
+  const missing = new Set(given);
+  for await (const { id } of examiner.sessions(given)) missing.delete(id);
+  if (missing.size === 0) return given;
+  const all: { readonly id: string }[] = [];
+  for await (const { id } of examiner.sessions()) all.push({ id });
+  const ids: string[] = [];
+  for (const id of given) {
+    const isKnown = !missing.has(id) || !all.some((session) => session.id.startsWith(id));
+    ids.push(isKnown ? id : await onlyIdWith(id, all));
+  }
+  return ids;
 }

@@ -3,8 +3,8 @@ import type { SessionRecord } from "../../../session/records.ts";
 import { TORN_END } from "../../../store/finding.ts";
 import { printable, printableLine } from "../../printable.ts";
 import { formatTime } from "../table.ts";
-import type { ExportedHead, ExportedTail, ExportFormat } from "./format.ts";
-import { countedEvents, describeEnd, headingOf, isShown, ShownEvents } from "./shown.ts";
+import type { ExportedHead, ExportedTail, ExportFormat, Mask } from "./format.ts";
+import { countedEvents, describeEnd, headingOf, isShown, type ShownEvent, ShownEvents } from "./shown.ts";
 
 const STYLE = `
 :root { color-scheme: light dark; }
@@ -24,7 +24,14 @@ summary { cursor: pointer; opacity: .85; }
  * of the page forbids the rest: only its own style has the hash that is allowed.
  */
 export class HtmlFormat implements ExportFormat {
-  #shown = new ShownEvents();
+  readonly #mask: Mask;
+  #shown: ShownEvents;
+
+  /** @param mask gives what stands for a text of an answer that was cut off */
+  constructor(mask: Mask) {
+    this.#mask = mask;
+    this.#shown = new ShownEvents(mask);
+  }
 
   shows(record: SessionRecord): boolean {
     return isShown(record);
@@ -43,7 +50,7 @@ export class HtmlFormat implements ExportFormat {
   }
 
   beginSession({ header }: ExportedHead): string {
-    this.#shown = new ShownEvents();
+    this.#shown = new ShownEvents(this.#mask);
     const { id, createdAt, cwd, parentSession } = header;
     const facts = [
       `created ${formatTime(createdAt)}`,
@@ -54,14 +61,15 @@ export class HtmlFormat implements ExportFormat {
   }
 
   event(record: SessionRecord): string {
-    const shown = this.#shown.take(record);
-    if (shown === undefined) return "";
-    if (shown.kind === "title") return `<p>Title: <bdi>${line(shown.title)}</bdi></p>\n`;
-    const { entry, time } = shown;
-    const name = entry.kind === "tool" && !entry.ok ? "tool failed" : entry.kind;
-    const tool = entry.kind === "tool" ? ` <code>${line(entry.name)}</code>` : "";
-    const heading = `<h2>${headingOf(entry)}${tool} <time>${formatTime(time)}</time></h2>`;
-    return `<article class="${name}">\n${heading}\n${blocksOf(entry).join("")}</article>\n`;
+    return textOf(this.#shown.take(record));
+  }
+
+  pass(record: SessionRecord): void {
+    this.#shown.pass(record);
+  }
+
+  rest(): string {
+    return textOf(this.#shown.rest());
   }
 
   endSession({ events, digest, torn, masked }: ExportedTail): string {
@@ -78,6 +86,16 @@ export class HtmlFormat implements ExportFormat {
   end(): string {
     return "</body>\n</html>\n";
   }
+}
+
+function textOf(shown: ShownEvent | undefined): string {
+  if (shown === undefined) return "";
+  if (shown.kind === "title") return `<p>Title: <bdi>${line(shown.title)}</bdi></p>\n`;
+  const { entry, time } = shown;
+  const name = entry.kind === "tool" && !entry.ok ? "tool failed" : entry.kind;
+  const tool = entry.kind === "tool" ? ` <code>${line(entry.name)}</code>` : "";
+  const heading = `<h2>${headingOf(shown)}${tool} <time>${formatTime(time)}</time></h2>`;
+  return `<article class="${name}">\n${heading}\n${blocksOf(entry).join("")}</article>\n`;
 }
 
 function blocksOf(entry: TranscriptEntry): string[] {
@@ -109,7 +127,7 @@ function folded(summary: string, text: string): string {
 
 function block(text: string): string {
   // A line feed right behind the tag is not shown; one of the text must not be taken for it.
-  return `<pre dir="auto">\n${escapeHtml(printable(text.replace(/\s+$/, "")))}</pre>\n`;
+  return `<pre dir="auto">\n${escapeHtml(printable(text.trimEnd()))}</pre>\n`;
 }
 
 function line(text: string): string {

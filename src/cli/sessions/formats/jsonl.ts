@@ -9,6 +9,13 @@ export const HEADER_START = '{"type":"session",';
  * written of one session is a session log as it stands (docs/format.md); several follow each other.
  */
 export class JsonlFormat implements ExportFormat {
+  readonly #shown: (line: string) => string;
+
+  /** @param shown what stands for a line where it is read; the line itself in a file */
+  constructor(shown: (line: string) => string = (line) => line) {
+    this.#shown = shown;
+  }
+
   shows(): boolean {
     return true;
   }
@@ -18,13 +25,19 @@ export class JsonlFormat implements ExportFormat {
   }
 
   beginSession({ headerText }: ExportedHead): string {
-    const { type: _, ...members }: Readonly<Record<string, unknown>> = JSON.parse(headerText);
-    // A log file says its kind of record, and its delegation depth; a row need not.
-    return `${JSON.stringify({ type: "session", ...members, delegationDepth: members["delegationDepth"] ?? 0 })}\n`;
+    return `${this.#shown(headerLine(headerText))}\n`;
   }
 
   event({ text }: SessionRecord): string {
-    return `${text}\n`;
+    return `${this.#shown(onOneLine(text))}\n`;
+  }
+
+  pass(): void {
+    // It shows every record.
+  }
+
+  rest(): string {
+    return "";
   }
 
   endSession(): string {
@@ -34,4 +47,24 @@ export class JsonlFormat implements ExportFormat {
   end(): string {
     return "";
   }
+}
+
+/** A log file says its kind of record first of all, and its delegation depth; a row need not. The rest stays as it is. */
+function headerLine(headerText: string): string {
+  let line = onOneLine(headerText).trim();
+  const { type, delegationDepth, ...members }: Readonly<Record<string, unknown>> = JSON.parse(line);
+  if (type === undefined) line = HEADER_START + line.slice(1).trimStart();
+  // Only another program puts it elsewhere.
+  else if (!line.startsWith(HEADER_START))
+    line = JSON.stringify({
+      type: "session",
+      ...members,
+      ...(delegationDepth === undefined ? {} : { delegationDepth }),
+    });
+  return delegationDepth === undefined ? `${line.slice(0, -1)},"delegationDepth":0}` : line;
+}
+
+/** Between the members of a row that another program wrote there may be line feeds. */
+export function onOneLine(text: string): string {
+  return text.includes("\n") ? text.replaceAll("\n", " ") : text;
 }

@@ -3,16 +3,23 @@ import type { SessionRecord } from "../../../session/records.ts";
 import { TORN_END } from "../../../store/finding.ts";
 import { printable, printableLine } from "../../printable.ts";
 import { formatTime } from "../table.ts";
-import type { ExportedHead, ExportedTail, ExportFormat } from "./format.ts";
-import { countedEvents, describeEnd, headingOf, isShown, ShownEvents } from "./shown.ts";
+import type { ExportedHead, ExportedTail, ExportFormat, Mask } from "./format.ts";
+import { countedEvents, describeEnd, headingOf, isShown, type ShownEvent, ShownEvents } from "./shown.ts";
 
 /**
  * Markdown for people. All that a log says stands in fences and code spans that it cannot leave: nothing of it is a
  * heading, a link or an image.
  */
 export class MarkdownFormat implements ExportFormat {
-  #shown = new ShownEvents();
+  readonly #mask: Mask;
+  #shown: ShownEvents;
   #isFirst = true;
+
+  /** @param mask gives what stands for a text of an answer that was cut off */
+  constructor(mask: Mask) {
+    this.#mask = mask;
+    this.#shown = new ShownEvents(mask);
+  }
 
   shows(record: SessionRecord): boolean {
     return isShown(record);
@@ -23,7 +30,7 @@ export class MarkdownFormat implements ExportFormat {
   }
 
   beginSession({ header }: ExportedHead): string {
-    this.#shown = new ShownEvents();
+    this.#shown = new ShownEvents(this.#mask);
     const before = this.#isFirst ? "" : "\n";
     this.#isFirst = false;
     const { id, createdAt, cwd, parentSession } = header;
@@ -36,12 +43,15 @@ export class MarkdownFormat implements ExportFormat {
   }
 
   event(record: SessionRecord): string {
-    const shown = this.#shown.take(record);
-    if (shown === undefined) return "";
-    if (shown.kind === "title") return `\nTitle: ${codeSpan(shown.title)}\n`;
-    const { entry, time } = shown;
-    const tool = entry.kind === "tool" ? ` ${codeSpan(entry.name)}` : "";
-    return `\n## ${headingOf(entry)}${tool}\n\n${formatTime(time)}\n${blocksOf(entry).join("")}`;
+    return textOf(this.#shown.take(record));
+  }
+
+  pass(record: SessionRecord): void {
+    this.#shown.pass(record);
+  }
+
+  rest(): string {
+    return textOf(this.#shown.rest());
   }
 
   endSession({ events, digest, torn, masked }: ExportedTail): string {
@@ -58,6 +68,14 @@ export class MarkdownFormat implements ExportFormat {
   end(): string {
     return "";
   }
+}
+
+function textOf(shown: ShownEvent | undefined): string {
+  if (shown === undefined) return "";
+  if (shown.kind === "title") return `\nTitle: ${codeSpan(shown.title)}\n`;
+  const { entry, time } = shown;
+  const tool = entry.kind === "tool" ? ` ${codeSpan(entry.name)}` : "";
+  return `\n## ${headingOf(shown)}${tool}\n\n${formatTime(time)}\n${blocksOf(entry).join("")}`;
 }
 
 function blocksOf(entry: TranscriptEntry): string[] {
@@ -86,7 +104,7 @@ function blocksOf(entry: TranscriptEntry): string[] {
 
 /** A block that ends where it should: its fence is longer than any in the text. */
 function fence(text: string): string {
-  const shown = printable(text.replace(/\s+$/, ""));
+  const shown = printable(text.trimEnd());
   const marks = "`".repeat(Math.max(3, longestRun(shown) + 1));
   return `\n${marks}text\n${shown}\n${marks}\n`;
 }

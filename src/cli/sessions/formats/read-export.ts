@@ -11,6 +11,8 @@ import type { ImportReader } from "./reader.ts";
 
 const START = Buffer.from(HEADER_START);
 const NEWLINE = 0x0a;
+/** Longest line that a session log may have, in bytes. */
+const LONGEST = 64 * 1024 * 1024;
 /** Records that are given out together. */
 const PAGE = 256;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -22,7 +24,10 @@ interface Line {
   readonly offset: number;
   /** Number of the line, from 1. */
   readonly row: number;
+  /** Whether its end is there. */
   readonly isWhole: boolean;
+  /** Whether it is longer than a line may be; then its bytes are only those that it begins with. */
+  readonly isTooLong: boolean;
 }
 
 /** Where a session's header stands. */
@@ -31,16 +36,23 @@ type Start = Pick<Line, "offset" | "row">;
 /** What `sessions export --format jsonl` writes: logs of several sessions, one behind the other. */
 export const exportReader: ImportReader = {
   name: "JSON Lines that `sessions export` wrote",
-  knows: ({ beginning }) => Buffer.from(beginning).subarray(0, START.length).equals(START),
+  // An empty one is what is written where there is no session.
+  knows: ({ kind, beginning }) =>
+    kind === "file" && (beginning.length === 0 || isStart(Buffer.from(beginning))),
   async *sessions(path) {
     const starts: Start[] = [];
     for await (const { bytes, offset, row } of linesOf(path, { offset: 0, row: 1 }))
-      if (bytes.subarray(0, START.length).equals(START)) starts.push({ offset, row });
+      if (isStart(bytes)) starts.push({ offset, row });
+    if (starts.length === 0) return;
     // One alone is a session log like any other.
-    if (starts.length <= 1) yield examineLogFile(path);
+    if (starts.length === 1) yield examineLogFile(path);
     else for (const [k, start] of starts.entries()) yield await examine(path, start, starts[k + 1]?.offset);
   },
 };
+
+function isStart(bytes: Buffer): boolean {
+  return bytes.subarray(0, START.length).equals(START);
+}
 
 async function examine(path: string, start: Start, end: number | undefined): Promise<ExaminedSession> {
   const place = { path, offset: start.offset, row: start.row };
@@ -93,7 +105,8 @@ async function* itemsOf(path: string, start: Start, end: number | undefined): As
   if (records.length > 0) yield page();
 }
 
-function readLine({ bytes, isWhole }: Line, place: Place): DecodedRecord | Finding {
+function readLine({ bytes, isWhole, isTooLong }: Line, place: Place): DecodedRecord | Finding {
+  if (isTooLong) return { code: "damaged", message: "A line is longer than 64 MiB", place };
   if (!isWhole) return { code: "torn-tail", message: "The last line was never fully written", place };
   try {
     return decodeRecord(utf8.decode(bytes), place);
@@ -107,20 +120,31 @@ function readLine({ bytes, isWhole }: Line, place: Place): DecodedRecord | Findi
 async function* linesOf(path: string, start: Start, end?: number): AsyncGenerator<Line> {
   let { offset, row } = start;
   let parts: Buffer[] = [];
+  let length = 0;
+  const add = (bytes: Buffer): void => {
+    length += bytes.length;
+    if (length <= LONGEST) parts.push(bytes);
+    else parts = parts.slice(0, 1);
+  };
+  const line = (isWhole: boolean): Line => {
+    const bytes = parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts);
+    const made = { bytes, offset, row, isWhole, isTooLong: length > LONGEST };
+    offset += length + 1;
+    row += 1;
+    parts = [];
+    length = 0;
+    return made;
+  };
   const file = Bun.file(path);
   for await (const chunk of file.slice(offset, end ?? file.size).stream()) {
     const bytes = Buffer.from(chunk);
     let from = 0;
     for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, from)) {
-      parts.push(bytes.subarray(from, at));
-      const line = parts.length === 1 ? (parts[0] ?? bytes) : Buffer.concat(parts);
-      parts = [];
-      yield { bytes: line, offset, row, isWhole: true };
-      offset += line.length + 1;
-      row += 1;
+      add(bytes.subarray(from, at));
+      yield line(true);
       from = at + 1;
     }
-    if (from < bytes.length) parts.push(bytes.subarray(from));
+    add(bytes.subarray(from));
   }
-  if (parts.length > 0) yield { bytes: Buffer.concat(parts), offset, row, isWhole: false };
+  if (length > 0) yield line(false);
 }

@@ -1,11 +1,7 @@
-import {
-  StorageFailedError,
-  StoreNotFoundError,
-  toStorageError,
-  UnsupportedFormatError,
-} from "../../../store/errors.ts";
+import { StorageFailedError, StoreNotFoundError, UnsupportedFormatError } from "../../../store/errors.ts";
 import type { ExaminedSession } from "../../../store/examiner.ts";
 import { lookAt, type PathKind } from "../../../store/look-at.ts";
+import { beginningOf } from "./beginning.ts";
 import { exportReader } from "./read-export.ts";
 import { logReader } from "./read-log.ts";
 import { rootReader } from "./read-root.ts";
@@ -31,8 +27,6 @@ export interface ImportReader {
 /** In the order in which they are asked. */
 const READERS: readonly ImportReader[] = [rootReader, exportReader, logReader];
 
-const BEGINNING = 64;
-
 /**
  * The sessions at a path, in whatever format it has.
  * @throws StoreNotFoundError, UnsupportedFormatError, StorageFailedError
@@ -50,14 +44,6 @@ export async function* readSessions(path: string): AsyncGenerator<ExaminedSessio
   const reader = READERS.find((candidate) => candidate.knows(file));
   if (reader === undefined) throw unknownFormat(file);
   yield* reader.sessions(path);
-}
-
-async function beginningOf(path: string): Promise<Uint8Array> {
-  try {
-    return await Bun.file(path).slice(0, BEGINNING).bytes();
-  } catch (error) {
-    throw toStorageError(error, "The file could not be read", { path });
-  }
 }
 
 function unknownFormat({ path, beginning }: ImportFile): UnsupportedFormatError {

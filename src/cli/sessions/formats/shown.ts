@@ -1,11 +1,20 @@
 import { isMessageType, type SessionEvent } from "../../../session/events.ts";
+import { isPiece } from "../../../session/projections/cut-off.ts";
 import { LiveTranscript, type TranscriptEntry } from "../../../session/projections/index.ts";
 import { UsageProjection } from "../../../session/projections/usage.ts";
-import { parseEvent, type SessionRecord } from "../../../session/records.ts";
+import { parseEvent, recordEvents, type SessionRecord } from "../../../session/records.ts";
+import { howCutOff } from "../told.ts";
+import type { Mask } from "./format.ts";
 
 /** What a person is shown of an event, with its time in epoch milliseconds. */
 export type ShownEvent =
-  | { readonly kind: "entry"; readonly time: number; readonly entry: TranscriptEntry }
+  | {
+      readonly kind: "entry";
+      readonly time: number;
+      readonly entry: TranscriptEntry;
+      /** In what way an answer is not whole; empty where it is. */
+      readonly how: string;
+    }
   | { readonly kind: "title"; readonly time: number; readonly title: string };
 
 const SHAPING: ReadonlySet<string> = new Set([
@@ -17,17 +26,22 @@ const SHAPING: ReadonlySet<string> = new Set([
   "session/title",
 ]);
 
-/** Whether a record has a part in what is shown. Streamed pieces have none: their text stands in the messages again. */
-export function isShown({ type, text }: SessionRecord): boolean {
-  // Of the pieces only token counts matter; the name of that member stands in no text as it is.
-  if (type === "assistant/chunk") return text.includes('"usage"');
+/** Whether a record is shown by itself. Pieces are not: what they say stands in a message again, or is put together. */
+export function isShown({ type }: SessionRecord): boolean {
   return SHAPING.has(type) || isMessageType(type);
 }
 
-/** Reads events forwards, as formats for people show them. Memory does not follow the log. */
+/** Reads events forwards, as formats for people show them. Memory follows one answer, not the log. */
 export class ShownEvents {
-  readonly #transcript = new LiveTranscript();
+  readonly #transcript: LiveTranscript;
   readonly #usage = new UsageProjection();
+  /** The last of the pieces of an answer. */
+  #piece: SessionRecord | undefined;
+
+  /** @param mask gives what stands for a text of an answer that was cut off */
+  constructor(mask: Mask) {
+    this.#transcript = new LiveTranscript(mask);
+  }
 
   /** Token counts, as far as they were read. */
   get tokens(): { readonly input: number; readonly output: number } {
@@ -35,15 +49,36 @@ export class ShownEvents {
     return { input: inputTokens, output: outputTokens };
   }
 
+  /** Takes the next record, which is not shown by itself. */
+  pass(record: SessionRecord): void {
+    this.#transcript.pass(record);
+    if (!isPiece(record)) return;
+    this.#piece = record;
+    // The name of that member stands in no text as it is.
+    if (record.type === "assistant/chunk" && record.text.includes('"usage"'))
+      this.#usage.fold(parseEvent(record));
+  }
+
+  /** Takes the next event, which is shown by itself. */
   take(record: SessionRecord): ShownEvent | undefined {
-    if (!isShown(record)) return undefined;
     const event = parseEvent(record);
     this.#usage.fold(event);
     const { time } = event;
     const title = titleOf(event);
     if (title !== undefined) return { kind: "title", time, title };
     const entry = this.#transcript.fold(event);
-    return entry === undefined ? undefined : { kind: "entry", time, entry };
+    if (entry === undefined) return undefined;
+    const how = entry.kind === "assistant" ? howCutOff(entry, event) : "";
+    return { kind: "entry", time, entry, how };
+  }
+
+  /** An answer that the log does not end, with the time of its last piece: it goes on, or nobody closed its Turn. */
+  rest(): ShownEvent | undefined {
+    const piece = this.#piece;
+    if (piece === undefined) return undefined;
+    const entry = this.#transcript.openAnswer(piece.seq + piece.count);
+    if (entry === undefined) return undefined;
+    return { kind: "entry", time: recordEvents(piece).at(-1)?.time ?? piece.time, entry, how: "so far" };
   }
 }
 
@@ -59,13 +94,13 @@ export function describeEnd({ reason }: Extract<TranscriptEntry, { kind: "turn-e
   return reason.kind === "aborted" ? `aborted by ${reason.reason.kind}` : reason.kind;
 }
 
-/** Who speaks in an entry, and where. */
-export function headingOf(entry: TranscriptEntry): string {
+/** Who speaks in an entry, where, and how it is not whole. */
+export function headingOf({ entry, how }: Extract<ShownEvent, { kind: "entry" }>): string {
   switch (entry.kind) {
     case "user":
       return `Turn ${entry.turn}, user`;
     case "assistant":
-      return `Turn ${entry.turn}, step ${entry.step}, assistant${entry.interrupted === true ? ", interrupted" : ""}`;
+      return `Turn ${entry.turn}, step ${entry.step}, assistant${how === "" ? "" : `, ${how}`}`;
     case "tool":
       return `Turn ${entry.turn}, step ${entry.step}, tool${entry.ok ? "" : " failed"}`;
     case "turn-end":

@@ -1,0 +1,68 @@
+import { ClosedError, HoldfastError, NotFoundError } from "../../store/errors.ts";
+import type { SessionPersistence } from "../../store/persistence.ts";
+import { summaries } from "./summaries.ts";
+
+/** So many ids are named where several begin alike. */
+const MOST_NAMED = 10;
+
+/** No session has this id, and the ids of several begin with it. */
+export class AmbiguousIdError extends HoldfastError {
+  readonly code = "ambiguous-id";
+  /** All ids that begin with what was given, sorted. */
+  readonly candidates: readonly string[];
+
+  constructor(given: string, candidates: readonly string[], path?: string) {
+    const more = candidates.length - MOST_NAMED;
+    const named = candidates.slice(0, MOST_NAMED).join(", ") + (more > 0 ? `, and ${more} more` : "");
+    super(`${candidates.length} sessions have an id that begins with ${JSON.stringify(given)}`, {
+      ...(path === undefined ? {} : { place: { path } }),
+      hint: `Give more of one of these: ${named}`,
+    });
+    this.candidates = candidates;
+  }
+}
+
+/**
+ * The id of the session that a person means: the one that has this id, or else the only one whose id begins with it.
+ * Nothing is listed where the id is exact. A session that cannot be read is there, too.
+ * @param path of the store, for messages
+ * @throws NotFoundError, AmbiguousIdError
+ */
+export async function resolveSessionId(
+  store: SessionPersistence,
+  given: string,
+  path?: string,
+): Promise<string> {
+  if (given !== "" && (await isThere(store, given))) return given;
+  return onlyIdWith(given, given === "" ? [] : summaries(store), path);
+}
+
+/**
+ * The only id that begins with what was given.
+ * @throws NotFoundError, AmbiguousIdError
+ */
+export async function onlyIdWith(
+  given: string,
+  sessions: AsyncIterable<{ readonly id: string }> | Iterable<{ readonly id: string }>,
+  path?: string,
+): Promise<string> {
+  // Several files may claim one id, which is one session to whoever names it.
+  const found = new Set<string>();
+  for await (const { id } of sessions) if (id.startsWith(given)) found.add(id);
+  const [only, ...others] = [...found].sort();
+  if (only === undefined) throw new NotFoundError(given, path);
+  if (others.length > 0) throw new AmbiguousIdError(given, [only, ...others], path);
+  return only;
+}
+
+async function isThere(store: SessionPersistence, id: string): Promise<boolean> {
+  try {
+    // Opens it; no record is read.
+    await store.stream(id);
+    return true;
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    if (!(error instanceof HoldfastError) || error instanceof ClosedError) throw error;
+    return true; // damaged, of another version, there twice: whoever reads it is told
+  }
+}
