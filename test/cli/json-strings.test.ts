@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { mapStrings } from "../../src/cli/sessions/redact/json-strings.ts";
+import { mapStrings } from "../../src/cli/sessions/exchange/redact/json-strings.ts";
 import type { JsonValue } from "../../src/session/json.ts";
 import { jsonValue } from "../fixtures/arbitraries.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { SessionEntry } from "../../src/cli/sessions/list-entry.ts";
-import { type FilterFlags, parseFilters } from "../../src/cli/sessions/list-filters.ts";
-import { pageOf, parseCursor } from "../../src/cli/sessions/list-page.ts";
+import type { SessionEntry } from "../../src/cli/sessions/list/list-entry.ts";
+import { type FilterFlags, parseFilters } from "../../src/cli/sessions/list/list-filters.ts";
+import { pageOf, parseCursor } from "../../src/cli/sessions/list/list-page.ts";
 import { UsageError } from "../../src/host/usage.ts";
 
 const NOW = Date.UTC(2026, 2, 5, 12);

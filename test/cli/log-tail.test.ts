@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { LogCutError, LogTail, type TailItem, type TailSource } from "../../src/cli/sessions/log-tail.ts";
+import {
+  LogCutError,
+  LogTail,
+  type TailItem,
+  type TailSource,
+} from "../../src/cli/sessions/tail/log-tail.ts";
 import type { EventDraft, SessionEvent } from "../../src/session/events.ts";
 import { LiveTranscript } from "../../src/session/projections/index.ts";
 import { rejectionOf } from "../contract/support.ts";

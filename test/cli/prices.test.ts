@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { costOf, priceOf } from "../../src/cli/sessions/prices.ts";
+import { costOf, priceOf } from "../../src/cli/sessions/stats/prices.ts";
 
 const price = (input: number) => ({ input, output: 2 });
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { isShown, ShownEvents } from "../../src/cli/sessions/formats/shown.ts";
-import { RedactedRecords } from "../../src/cli/sessions/redact/redacted-records.ts";
-import { MASK, Redactor } from "../../src/cli/sessions/redact/redactor.ts";
+import { isShown, ShownEvents } from "../../src/cli/sessions/exchange/formats/shown.ts";
+import { RedactedRecords } from "../../src/cli/sessions/exchange/redact/redacted-records.ts";
+import { MASK, Redactor } from "../../src/cli/sessions/exchange/redact/redactor.ts";
 import type { EventDraft } from "../../src/session/events.ts";
 import { decodeRecord, recordEvents } from "../../src/session/records.ts";
 import { allEventDrafts } from "../fixtures/all-event-drafts.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { SessionEntry } from "../../src/cli/sessions/list-entry.ts";
-import { formatTime, sessionTable } from "../../src/cli/sessions/table.ts";
+import type { SessionEntry } from "../../src/cli/sessions/list/list-entry.ts";
+import { formatTime, sessionTable } from "../../src/cli/sessions/list/table.ts";
 import { oddString } from "../fixtures/arbitraries.ts";
 
 const NOON = new Date(2026, 2, 5, 12, 7).getTime();

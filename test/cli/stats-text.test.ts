@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { StatsReport } from "../../src/cli/sessions/stats-report.ts";
-import { statsText } from "../../src/cli/sessions/stats-text.ts";
+import type { StatsReport } from "../../src/cli/sessions/stats/stats-report.ts";
+import { statsText } from "../../src/cli/sessions/stats/stats-text.ts";
 
 const USED = {
   steps: 3,

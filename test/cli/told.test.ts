@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
-import { describeEnd, formatDuration, retryOf, titleOf, tokensText } from "../../src/cli/sessions/told.ts";
+import {
+  describeEnd,
+  formatDuration,
+  retryOf,
+  titleOf,
+  tokensText,
+} from "../../src/cli/sessions/show/told.ts";
 
 test.each([
   [-5, "0 ms"],

@@ -70,7 +70,7 @@ export function addDelete(sessions: Command, finish: (code: number) => void, sto
       help(stores, "The store must not be in use.", "delete default other --session-db ./data/agent.db"),
     );
   command.action(async (store, ids, { yes: isYes, purge: isPurge, json: isJson, ...options }) => {
-    const { deleteSessions } = await import("./delete.ts");
+    const { deleteSessions } = await import("./removal/delete.ts");
     const flags = { yes: isYes === true, purge: isPurge === true, json: isJson === true };
     const args = store === undefined ? [] : [store, ...ids];
     finish(await deleteSessions(rawOptions(command, options), args, flags));
@@ -103,7 +103,7 @@ export function addPrune(sessions: Command, finish: (code: number) => void, stor
       store,
       { olderThan, keep, dryRun, yes: isYes, purge: isPurge, json: isJson, sessionDb, sessionDir },
     ) => {
-      const { prune } = await import("./prune.ts");
+      const { prune } = await import("./removal/prune.ts");
       const flags = {
         olderThan,
         ...(keep === undefined ? {} : { keep }),

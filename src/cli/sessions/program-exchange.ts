@@ -1,6 +1,6 @@
 import { type Command, Option } from "@commander-js/extra-typings";
 import { flag, rawOptions } from "../options.ts";
-import { FORMAT_NAMES } from "./formats/format.ts";
+import { FORMAT_NAMES } from "./exchange/formats/format.ts";
 
 /* The commands that take sessions out of stores and into them. `stores` ends the help: how stores are named. */
 
@@ -33,7 +33,7 @@ export function addExport(sessions: Command, finish: (code: number) => void, sto
     );
   command.action(async (store, ids, options) => {
     const { all, format, output, force, redact, redactPattern: patterns, json, ...others } = options;
-    const { exportSessions } = await import("./export.ts");
+    const { exportSessions } = await import("./exchange/export.ts");
     const args = store === undefined ? [] : [store, ...ids];
     finish(
       await exportSessions(rawOptions(command, others), args, {
@@ -65,7 +65,7 @@ export function addImport(sessions: Command, finish: (code: number) => void, sto
       `${stores}\n\nCtrl-C stops between two writes; the same command goes on from there.\n\nExamples:\n  holdfast sessions import all.jsonl --to ./data/agent.db\n  holdfast sessions import ~/.dsh --to jsonl:./sessions`,
     )
     .action(async (files, { to, salvage, json, jsonlEncoding: encoding }) => {
-      const { importSessions } = await import("./import.ts");
+      const { importSessions } = await import("./exchange/import.ts");
       const chosen = encoding === undefined ? {} : { encoding };
       finish(await importSessions(files, { to, salvage: salvage === true, json: json === true, ...chosen }));
     });

@@ -32,7 +32,7 @@ export function addSearch(sessions: Command, finish: (code: number) => void, sto
     );
   command.action(async (text, store, options) => {
     const { regex, in: speakers, caseSensitive, session, limit, index, json, ...rest } = options;
-    const { searchSessions } = await import("./search.ts");
+    const { searchSessions } = await import("./search/search.ts");
     const flags = {
       regex: regex === true,
       speakers: speakers ?? "user,assistant,tool",

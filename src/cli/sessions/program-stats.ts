@@ -26,7 +26,7 @@ export function addTail(sessions: Command, finish: (code: number) => void, store
       `${stores}\n\nWith -f the session need not be there yet.\n\nExamples:\n  holdfast sessions tail default ./data/agent.db -f\n  holdfast sessions tail default jsonl:./sessions -n 1`,
     );
   command.action(async (id, store, { follow, lines, json, events, ...options }) => {
-    const { tail } = await import("./tail.ts");
+    const { tail } = await import("./tail/tail.ts");
     const form = events === true ? "events" : json === true ? "json" : "text";
     finish(
       await tail(rawOptions(command, options), store, id, { follow: follow === true, count: lines, form }),
@@ -50,7 +50,7 @@ export function addStats(sessions: Command, finish: (code: number) => void, stor
       `${stores}\n\nExamples:\n  holdfast sessions stats default ./data/agent.db\n  holdfast sessions stats --all ./data/agent.db --prices ./prices.json`,
     );
   command.action(async (id, store, { all, prices, json, ...options }) => {
-    const { stats } = await import("./stats.ts");
+    const { stats } = await import("./stats/stats.ts");
     const flags = { all: all === true, json: json === true, prices };
     finish(await stats(rawOptions(command, options), [id, store], flags));
   });

@@ -72,7 +72,7 @@ function addList(sessions: Command, finish: (code: number) => void): void {
       `${STORES}\n\nExamples:\n  holdfast sessions list --session-db ./data/agent.db\n  holdfast sessions list ./sessions --cwd . --since 7d --limit 20`,
     );
   command.action(async (store, { json, check, ids, cache, ...options }) => {
-    const { list, listIds } = await import("./list.ts");
+    const { list, listIds } = await import("./list/list.ts");
     const raw = rawOptions(command, options);
     if (ids === true) return finish(await listIds(raw, store));
     finish(await list(raw, store, { ...options, json: json === true, check: check === true, cache }));
@@ -98,7 +98,7 @@ function addShow(sessions: Command, finish: (code: number) => void): void {
       `${STORES}\n\nThe beginning of an id is enough where no other id begins like that. On a\nterminal HOLDFAST_PAGER or PAGER names the pager; less is used without them.\n\nExamples:\n  holdfast sessions show default ./data/agent.db\n  holdfast sessions show default ./data/agent.db --from 120 --full`,
     );
   command.action(async (id, store, { json, events, full, from, to, pager, ...options }) => {
-    const { show } = await import("./show.ts");
+    const { show } = await import("./show/show.ts");
     const form = events === true ? "events" : json === true ? "json" : "text";
     finish(
       await show(rawOptions(command, options), store, id, { form, full: full === true, from, to, pager }),

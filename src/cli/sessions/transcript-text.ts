@@ -1,6 +1,6 @@
 import type { TranscriptEntry } from "../../session/projections/index.ts";
 import { printable, printableLine } from "../printable.ts";
-import { describeEnd } from "./told.ts";
+import { describeEnd } from "./show/told.ts";
 
 /*
  * Entries of a transcript by themselves, each with its Turn, and whole. What was said is indented, and only what Holdfast

@@ -1,0 +1,55 @@
+import { HoldfastError } from "../../../store/errors.ts";
+import { TORN_END } from "../../../store/finding.ts";
+import { exitCodeFor } from "../../exit-codes.ts";
+import { printableLine } from "../../printable.ts";
+import { failureReason } from "./failure-reason.ts";
+
+/** What was written of one session, as `--json` prints it. Source: docs/cli.md. */
+export interface ExportedSession {
+  readonly id: string;
+  readonly events: number;
+  readonly digest: string;
+  readonly torn: boolean;
+  readonly masked?: number;
+}
+
+/** A session that was left out, and why. */
+export interface LeftOut {
+  readonly id: string;
+  readonly code: string;
+  readonly reason: string;
+}
+
+/** What became of the sessions. Keeps a line for each. */
+export class ExportReport {
+  readonly sessions: ExportedSession[] = [];
+  readonly failed: LeftOut[] = [];
+
+  /** That of the first session that was left out. */
+  get exitCode(): number {
+    const [first] = this.failed;
+    return first === undefined ? 0 : exitCodeFor(first.code);
+  }
+
+  /** Whether there were sessions, and none of them could be written. */
+  get isHollow(): boolean {
+    return this.sessions.length === 0 && this.failed.length > 0;
+  }
+
+  /** Notes why a session is left out; throws again what is no matter of the session. */
+  leaveOut(id: string, error: unknown): void {
+    if (!(error instanceof HoldfastError)) throw error;
+    this.failed.push({ id, code: error.code, reason: failureReason(error) });
+  }
+
+  /** For people, one line each. `masked` is absent where nothing was to be masked. */
+  notes(masked: number | undefined): string[] {
+    return [
+      ...this.sessions.flatMap(({ id, torn }) =>
+        torn ? [`${printableLine(id)}: the ${TORN_END}; that piece is left out`] : [],
+      ),
+      ...this.failed.map(({ id, reason }) => printableLine(`${id} is left out: ${reason}`)),
+      ...(masked === undefined ? [] : [`${masked} ${masked === 1 ? "place was" : "places were"} masked`]),
+    ];
+  }
+}

@@ -1,0 +1,199 @@
+import { recordTexts, type SessionRecord } from "../../../../session/records.ts";
+import { isRunType } from "../../../../session/runs.ts";
+import { mapStrings } from "./json-strings.ts";
+import { joined, MASK, type Redactor, type Span } from "./redactor.ts";
+
+/** Streamed text that is held until its message is whole, in UTF-16 units. Beyond that the older half is let go. */
+const MOST_HELD = 4 * 1024 * 1024;
+/** Of each text that was let go, so much of its end is remembered. */
+const CONTEXT = 64 * 1024;
+/** No more is streamed of a text behind these: another attempt begins anew. */
+const ENDS = new Set(["llm/retry", "assistant/message", "step/start", "step/end", "turn/start", "turn/end"]);
+
+/** A delta that is held: a piece of a text. */
+interface Delta {
+  readonly member: "text" | "argumentsDelta";
+  /** Which text it is a piece of. */
+  readonly stream: string;
+  readonly text: string;
+}
+
+/** What was let go of a text whose end has not come. */
+interface Begun {
+  /** Its last part. */
+  readonly before: string;
+  /** So much of what follows belongs to a secret of which the mask stands there already. */
+  readonly covered: number;
+}
+
+/** A piece with its secrets masked. */
+interface Shown {
+  readonly text: string;
+  /** Secrets that begin in it. */
+  readonly begin: number;
+}
+
+interface Waiting {
+  readonly record: SessionRecord;
+  readonly delta?: Delta;
+}
+
+/**
+ * The events of a log, one a record, with their secrets masked. What an answer was streamed in is looked at as a whole:
+ * a secret is spread over many deltas, and its mask stands in the one where it begins. So deltas, and what comes between
+ * them, wait until their message is whole; their order stays.
+ */
+export class RedactedRecords {
+  readonly #redactor: Redactor;
+  readonly #most: number;
+  #waiting: Waiting[] = [];
+  #length = 0;
+  #begun = new Map<string, Begun>();
+
+  /** @param most UTF-16 units that are held at most */
+  constructor(redactor: Redactor, most = MOST_HELD) {
+    this.#redactor = redactor;
+    this.#most = most;
+  }
+
+  /** Takes a record; returns what can be shown now. */
+  *take(record: SessionRecord): Generator<SessionRecord> {
+    for (const [k, text] of recordTexts(record).entries()) {
+      const type = isRunType(record.type) ? "assistant/chunk" : record.type;
+      const single = { seq: record.seq + k, count: 1, type, time: record.time, text };
+      if (ENDS.has(type)) yield* this.end();
+      const delta = type === "assistant/chunk" ? deltaOf(text) : undefined;
+      if (delta === undefined && this.#waiting.length === 0) {
+        yield this.#masked(single);
+        continue;
+      }
+      const waiting = delta === undefined ? { record: this.#masked(single) } : { record: single, delta };
+      this.#waiting.push(waiting);
+      this.#length += waiting.record.text.length;
+      if (this.#length > this.#most) yield* this.#letGo(this.#length / 2);
+    }
+  }
+
+  /** What waits, when no more deltas will come. */
+  *end(): Generator<SessionRecord> {
+    yield* this.#letGo(this.#length);
+    this.#begun.clear();
+  }
+
+  /** Those that waited longest, of at least so many units. */
+  *#letGo(length: number): Generator<SessionRecord> {
+    let rest = length;
+    let count = 0;
+    for (; count < this.#waiting.length && rest > 0; count += 1)
+      rest -= this.#waiting[count]?.record.text.length ?? 0;
+    const shown = this.#maskedPieces(count);
+    const gone = this.#waiting.splice(0, count);
+    this.#length -= length - rest;
+    for (const { record, delta } of gone)
+      yield delta === undefined ? record : this.#maskedDelta(record, delta, shown.get(delta));
+  }
+
+  /** What stands in the place of each of the first `count` deltas. Remembers how the texts of these end. */
+  #maskedPieces(count: number): Map<Delta, Shown> {
+    const streams = new Map<string, { readonly pieces: Delta[]; gone: number }>();
+    for (const [k, { delta }] of this.#waiting.entries()) {
+      if (delta === undefined) continue;
+      const known = streams.get(delta.stream) ?? { pieces: [], gone: 0 };
+      known.pieces.push(delta);
+      if (k < count) known.gone += 1;
+      streams.set(delta.stream, known);
+    }
+    const shown = new Map<Delta, Shown>();
+    for (const [stream, { pieces, gone }] of streams) {
+      if (gone === 0) continue;
+      const { before, covered } = this.#begun.get(stream) ?? { before: "", covered: 0 };
+      const text = before + pieces.map((piece) => piece.text).join("");
+      const rest = { start: before.length, end: before.length + covered };
+      const spans = joined(covered === 0 ? this.#redactor.find(text) : [rest, ...this.#redactor.find(text)]);
+      // The mask of what is covered was shown before.
+      const end = maskPieces(
+        pieces.slice(0, gone),
+        before.length,
+        spans,
+        covered === 0 ? -1 : before.length,
+        shown,
+      );
+      const open = spans.find((span) => span.start < end && span.end > end);
+      this.#begun.set(stream, {
+        before: text.slice(Math.max(0, end - CONTEXT), end),
+        covered: open === undefined ? 0 : open.end - end,
+      });
+    }
+    return shown;
+  }
+
+  #masked(record: SessionRecord): SessionRecord {
+    const text = this.#redactor.json(record.text);
+    return text === record.text ? record : { ...record, text };
+  }
+
+  /** `shown` is what stands in the place of its text; nothing where that stays. */
+  #maskedDelta(record: SessionRecord, { member, text }: Delta, shown: Shown | undefined): SessionRecord {
+    this.#redactor.count(shown?.begin ?? 0);
+    const masked = mapStrings(record.text, (value, place) => {
+      const { names, isName } = place;
+      const isPiece =
+        !isName && names.length === 3 && names[0] === "data" && names[1] === "chunk" && names[2] === member;
+      // The piece was looked at with the others of its text.
+      return isPiece && value === text ? (shown?.text ?? text) : this.#redactor.string(value, place);
+    });
+    return masked === record.text ? record : { ...record, text: masked };
+  }
+}
+
+/**
+ * Masks the pieces of a text, of which the first begins at `from`.
+ * @param shownBefore where a secret begins whose mask was shown before
+ * @returns where the last one ends
+ */
+function maskPieces(
+  pieces: readonly Delta[],
+  from: number,
+  spans: readonly Span[],
+  shownBefore: number,
+  shown: Map<Delta, Shown>,
+): number {
+  let next = 0;
+  let at = from;
+  for (const piece of pieces) {
+    const end = at + piece.text.length;
+    while ((spans[next]?.end ?? Number.POSITIVE_INFINITY) <= at) next += 1;
+    let text = "";
+    let begin = 0;
+    let kept = at;
+    for (let k = next; k < spans.length; k += 1) {
+      const span = spans[k];
+      if (span === undefined || span.start >= end) break;
+      if (span.start >= at && span.start !== shownBefore) {
+        text += piece.text.slice(kept - at, span.start - at) + MASK;
+        begin += 1;
+      }
+      kept = Math.min(span.end, end);
+    }
+    if (kept > at || begin > 0) shown.set(piece, { text: text + piece.text.slice(kept - at), begin });
+    at = end;
+  }
+  return at;
+}
+
+/** A delta that an event is; nothing where it is none. */
+function deltaOf(text: string): Delta | undefined {
+  const event: unknown = JSON.parse(text);
+  const data = isRecord(event) ? event["data"] : undefined;
+  const chunk = isRecord(data) ? data["chunk"] : undefined;
+  if (!isRecord(data) || !isRecord(chunk)) return undefined;
+  const member = chunk["type"] === "tool-call-delta" ? "argumentsDelta" : "text";
+  const piece = chunk[member];
+  if (typeof piece !== "string") return undefined;
+  const stream = JSON.stringify([data["turn"], data["step"], chunk["type"], chunk["index"], chunk["id"]]);
+  return { member, stream, text: piece };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,195 @@
+import { chosenStore } from "../../../host/store-options.ts";
+import { type RawOptions, UsageError } from "../../../host/usage.ts";
+import { type Matcher, patternMatcher, textMatcher } from "../../../session/search/matcher.ts";
+import { SPEAKERS, type Speaker } from "../../../session/search/said.ts";
+import type { HoldfastError } from "../../../store/errors.ts";
+import { openStoreReadOnly } from "../../../store/open-store.ts";
+import { openSearch } from "../../../store/search/open-search.ts";
+import { search } from "../../../store/search/search.ts";
+import type { StoreName } from "../../../store/store-name.ts";
+import { EXIT, reportError } from "../../exit-codes.ts";
+import { type Output, printing } from "../../output.ts";
+import { printable } from "../../printable.ts";
+import { Progress } from "../../progress.ts";
+import { StopSignals } from "../../stop-signals.ts";
+import { resolveSessionId } from "../session-id.ts";
+import { hitJson, hitText, snippetStyle } from "./search-text.ts";
+
+const HINT = "`holdfast sessions search --help` says how it is used.";
+/** What was found is kept back for no longer, and how far the search is is told no more often, in milliseconds. */
+const TOLD_MS = 100;
+/** Who waits no longer is not told how far it is. */
+const SILENT_MS = 500;
+const MOST_HITS = 1_000_000_000;
+
+export interface SearchOptions {
+  readonly regex: boolean;
+  /** Names, with commas between. */
+  readonly speakers: string;
+  readonly caseSensitive: boolean;
+  /** Ids, or beginnings of them; all sessions when there is none. */
+  readonly sessions: readonly string[];
+  readonly limit: string | undefined;
+  readonly index: boolean;
+  readonly json: boolean;
+}
+
+/** `holdfast sessions search`: every text of a store that matches, as it is found. */
+export async function searchSessions(
+  raw: RawOptions,
+  argument: string | undefined,
+  text: string,
+  options: SearchOptions,
+): Promise<number> {
+  const matcher = matcherFor(text, options);
+  const speakers = speakersIn(options.speakers);
+  const limit = options.limit === undefined ? MOST_HITS : limitOf(options.limit);
+  const name = chosenStore(raw, argument);
+  // An expression may never come back, and a signal that is listened to would wait for it: then one ends the process.
+  using stop = options.regex ? undefined : new StopSignals();
+  const signal = stop?.signal;
+  const code = await printing((output) =>
+    run(name, { matcher, speakers, ...(signal === undefined ? {} : { signal }) }, options, limit, output),
+  );
+  return stop?.code ?? code;
+}
+
+interface Query {
+  readonly matcher: Matcher;
+  readonly speakers: ReadonlySet<Speaker>;
+  readonly signal?: AbortSignal;
+}
+
+async function run(
+  name: StoreName,
+  query: Query,
+  { sessions, index: isIndexed, json }: SearchOptions,
+  limit: number,
+  output: Output,
+): Promise<number> {
+  const ids = await resolveAll(name, sessions);
+  const { needle } = query.matcher;
+  await using store = await openSearch(name, { needle, isIndexed });
+  using progress = new Progress();
+  const counts = new Counts();
+  const pace = new Pace();
+  const style = snippetStyle();
+  let problem: HoldfastError | undefined;
+  for await (const step of search(store, { ...query, ...(ids === undefined ? {} : { ids }) })) {
+    if (step.kind === "hit") {
+      counts.hit(step.sessionId);
+      progress.clear();
+      await output.write(json ? hitJson(step) : hitText(step, style));
+    } else if (step.kind === "session") counts.session(step.error);
+    else if (step.kind === "no-index") problem = step.error;
+    if (counts.hits >= limit) break;
+    if (!pace.isDue()) continue;
+    await output.flush();
+    if (pace.age > SILENT_MS && step.kind === "progress") {
+      const events = step.seq.toLocaleString("en");
+      progress.show(`session ${counts.sessions + 1}, ${events} events: ${step.sessionId}`);
+    }
+  }
+  progress.clear();
+  await output.flush();
+  let code: number | undefined;
+  for (const error of counts.errors) {
+    const own = reportError(error);
+    code ??= own;
+  }
+  if (problem !== undefined)
+    process.stderr.write(`holdfast: the index was not brought up to date: ${printable(problem.explain())}\n`);
+  const isEnd = query.signal?.aborted !== true && counts.hits < limit;
+  const rest = isEnd ? `, of ${counts.sessions} searched` : "; stopped before the end";
+  process.stderr.write(`holdfast: ${counts.text()}${rest}\n`);
+  return code ?? (counts.hits > 0 ? EXIT.ok : EXIT.failure);
+}
+
+/** The whole ids; nothing where all sessions are meant. @throws NotFoundError, AmbiguousIdError */
+async function resolveAll(name: StoreName, given: readonly string[]): Promise<string[] | undefined> {
+  if (given.length === 0) return undefined;
+  await using store = await openStoreReadOnly(name, { clock: Date.now });
+  const ids: string[] = [];
+  for (const id of given) ids.push(await resolveSessionId(store, id, name.path));
+  return ids;
+}
+
+class Counts {
+  hits = 0;
+  sessions = 0;
+  readonly errors: HoldfastError[] = [];
+  #withHits = 0;
+  #last: string | undefined;
+
+  hit(sessionId: string): void {
+    this.hits += 1;
+    if (sessionId !== this.#last) this.#withHits += 1;
+    this.#last = sessionId;
+  }
+
+  session(error: HoldfastError | undefined): void {
+    this.sessions += 1;
+    if (error !== undefined) this.errors.push(error);
+  }
+
+  text(): string {
+    const count = (number: number, word: string) => `${number} ${word}${number === 1 ? "" : "s"}`;
+    return `${count(this.hits, "hit")} in ${count(this.#withHits, "session")}`;
+  }
+}
+
+/** Says when it is time to hand over what was found. */
+class Pace {
+  readonly #start = performance.now();
+  #last = Number.NEGATIVE_INFINITY;
+
+  /** Milliseconds since the beginning. */
+  get age(): number {
+    return performance.now() - this.#start;
+  }
+
+  isDue(): boolean {
+    const now = performance.now();
+    if (now - this.#last < TOLD_MS) return false;
+    this.#last = now;
+    return true;
+  }
+}
+
+function matcherFor(text: string, { regex, caseSensitive }: SearchOptions): Matcher {
+  if (text === "") throw new UsageError("There is no text to search for", HINT);
+  if (!regex) return textMatcher(text, caseSensitive);
+  try {
+    return patternMatcher(text, caseSensitive);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new UsageError(
+      `${JSON.stringify(text)} is no regular expression: ${error.message}`,
+      "Without --regex it is searched for as it is.",
+    );
+  }
+}
+
+function speakersIn(names: string): ReadonlySet<Speaker> {
+  const found = new Set<Speaker>();
+  for (const name of names.split(",")) {
+    const speaker = SPEAKERS.find((known) => known === name.trim());
+    if (speaker === undefined) {
+      throw new UsageError(
+        `--in cannot be ${JSON.stringify(names)}: there is no ${JSON.stringify(name.trim())}`,
+        `There are ${SPEAKERS.join(", ")}; put commas between several.`,
+      );
+    }
+    found.add(speaker);
+  }
+  return found;
+}
+
+function limitOf(text: string): number {
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (limit > 0) return limit;
+  throw new UsageError(
+    `--limit cannot be ${JSON.stringify(text)}: it must be a whole number from 1 to ${MOST_HITS - 1}`,
+    "It says after how many hits the search stops.",
+  );
+}

@@ -1,0 +1,55 @@
+import { HoldfastError } from "../../../store/errors.ts";
+import { TORN_END } from "../../../store/finding.ts";
+import type { SessionPersistence, SessionStream } from "../../../store/persistence.ts";
+import { EXIT, reportError } from "../../exit-codes.ts";
+import type { Ending } from "../../pager.ts";
+import { printableLine } from "../../printable.ts";
+import type { SeqRange, SessionFacts } from "./read-session.ts";
+
+/** A session that is shown. */
+export interface Shown {
+  readonly store: SessionPersistence;
+  readonly id: string;
+  /** All of it when absent. */
+  readonly range: SeqRange | undefined;
+}
+
+export const TORN = `the ${TORN_END}; that piece is left out`;
+
+/** The session from where it is shown. */
+export function openStream({ store, id, range }: Shown): Promise<SessionStream> {
+  return store.stream(id, { fromSeq: range?.from ?? 0 });
+}
+
+/** The damage that a reading ended with. What precedes it is shown all the same. */
+export async function untilDamage(reading: () => Promise<void>): Promise<HoldfastError | undefined> {
+  try {
+    await reading();
+    return undefined;
+  } catch (error) {
+    if (error instanceof HoldfastError) return error;
+    throw error;
+  }
+}
+
+/** Tells on stderr what else there is to know of a session that was shown. */
+export function endOf(
+  { range }: Shown,
+  { unknownTypes, closers }: SessionFacts,
+  torn: boolean,
+  damage: HoldfastError | undefined,
+): Ending {
+  const notes = unknownTypes.map(
+    ({ type, seq }) =>
+      `the log holds events of the unknown type ${printableLine(JSON.stringify(type))}, the first at seq ${seq}; ` +
+      "this version cannot resume it",
+  );
+  if (torn) notes.push(TORN);
+  // What was not read says nothing of it.
+  const isOpen = range === undefined && damage === undefined && closers.length > 0;
+  if (isOpen) notes.push("the last Turn is open: it is running now, or it was interrupted");
+  return () => {
+    for (const note of notes) process.stderr.write(`holdfast: ${note}\n`);
+    return damage === undefined ? EXIT.ok : reportError(damage);
+  };
+}

@@ -1,0 +1,170 @@
+import { printableLine } from "../../printable.ts";
+import { fitting } from "../shorten.ts";
+import type { StatsReport, Used } from "./stats-report.ts";
+
+const GAP = 2;
+/** Columns of a name where nobody says how wide a table may be: whoever wrote the log chose it. */
+const NAME_WIDTH = 60;
+/** Other columns go before a name has less than this. */
+const GOOD_NAME = 16;
+const LEAST_NAME = 4;
+/** In this order they make room. */
+const DROPPED = ["CACHE WRITE", "CACHE READ", "REASONING", "STEPS", "P50"];
+
+interface Column {
+  readonly title: string;
+  /** Numbers end at their right. Names are cut where there is no room. */
+  readonly kind: "number" | "name" | "day";
+}
+
+/**
+ * The report as a person reads it: totals, then one table for each kind of thing that is there.
+ * @param width columns of the terminal, if there is one
+ */
+export function statsText(report: StatsReport, width?: number): string {
+  const { types, tools, models, days, unpriced } = report;
+  const hasCost = unpriced !== undefined;
+  const table = (columns: readonly Column[], rows: ReadonlyArray<readonly string[]>) =>
+    tableText(columns, rows, width);
+  const parts = [
+    totals(report),
+    table(
+      [name("TYPE"), number("EVENTS"), number("BYTES")],
+      types.map(({ type, events, bytes }) => [type, String(events), String(bytes)]),
+    ),
+    table(
+      [name("TOOL"), number("CALLS"), number("FAILED"), number("P50"), number("MAX")],
+      tools.map(({ name, calls, failures, medianMs, maxMs }) => [
+        name,
+        String(calls),
+        String(failures),
+        duration(medianMs),
+        duration(maxMs),
+      ]),
+    ),
+    table(
+      [name("MODEL"), ...useColumns(hasCost)],
+      models.map(({ model, ...used }) => [model, ...useCells(used, hasCost)]),
+    ),
+    table(
+      [{ title: "DAY", kind: "day" }, name("MODEL"), ...useColumns(hasCost)],
+      days.map(({ day, model, ...used }) => [day, model, ...useCells(used, hasCost)]),
+    ),
+    unpriced === undefined || unpriced.length === 0
+      ? ""
+      : `No price is known of ${unpriced.map((model) => printableLine(model)).join(", ")}\n`,
+  ];
+  return parts.filter((part) => part !== "").join("\n");
+}
+
+function totals(report: StatsReport): string {
+  const { session, sessions, torn, problems, turns, tokens } = report;
+  const ended = Object.entries(turns.ended);
+  const open = turns.started - ended.reduce((sum, [, count]) => sum + count, 0);
+  const ends = [...ended.map(([kind, count]) => `${count} ${kind}`), ...(open > 0 ? [`${open} open`] : [])];
+  const lines: ReadonlyArray<readonly [string, string]> = [
+    session === undefined ? ["Sessions", String(sessions)] : ["Session", session],
+    ...(problems.length === 0 ? [] : ([["Not read to the end", String(problems.length)]] as const)),
+    ...(torn === 0 ? [] : ([["With a torn end", String(torn)]] as const)),
+    ["Events", `${report.events}, ${report.bytes} bytes`],
+    ["Turns", `${turns.started}${ends.length === 0 ? "" : ` (${ends.join(", ")})`}`],
+    ["Steps", `${report.steps}, ${report.retries} ${report.retries === 1 ? "retry" : "retries"}`],
+    ["Model time", duration(report.modelMs)],
+    [
+      "Tokens",
+      `${tokens.inputTokens} in (${tokens.cacheReadTokens} read from and ${tokens.cacheWriteTokens} written to caches), ` +
+        `${tokens.outputTokens} out (${tokens.reasoningTokens} reasoning)`,
+    ],
+    ...(report.unpriced === undefined ? [] : ([["Cost", cost(tokens.cost)]] as const)),
+  ];
+  const width = Math.max(...lines.map(([label]) => label.length));
+  return lines.map(([label, value]) => `${label.padEnd(width)}  ${printableLine(value)}\n`).join("");
+}
+
+function name(title: string): Column {
+  return { title, kind: "name" };
+}
+
+function number(title: string): Column {
+  return { title, kind: "number" };
+}
+
+function useColumns(hasCost: boolean): Column[] {
+  const titles = [
+    "STEPS",
+    "IN",
+    "OUT",
+    "CACHE READ",
+    "CACHE WRITE",
+    "REASONING",
+    ...(hasCost ? ["COST"] : []),
+  ];
+  return titles.map(number);
+}
+
+function useCells(used: Used, hasCost: boolean): string[] {
+  const { steps, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = used;
+  const counts = [steps, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens];
+  return [...counts.map(String), ...(hasCost ? [cost(used.cost)] : [])];
+}
+
+/** Nothing where there is no row. */
+function tableText(
+  columns: readonly Column[],
+  rows: ReadonlyArray<readonly string[]>,
+  width: number | undefined,
+): string {
+  if (rows.length === 0) return "";
+  const cells = columns.map((column, k) => ({
+    ...column,
+    texts: [column.title, ...rows.map((row) => printableLine(row[k] ?? ""))],
+  }));
+  const fitted = fit(
+    cells.map((column) => ({
+      ...column,
+      width: Math.max(...column.texts.map((text) => Bun.stringWidth(text))),
+    })),
+    width,
+  );
+  return Array.from({ length: rows.length + 1 }, (_, row) => {
+    const line = fitted.map((column) => pad(column.texts[row] ?? "", column));
+    return `${line.join(" ".repeat(GAP)).trimEnd()}\n`;
+  }).join("");
+}
+
+interface WideColumn extends Column {
+  readonly texts: readonly string[];
+  readonly width: number;
+}
+
+/** The columns that there is room for, with that of the name as wide as there is. */
+function fit(columns: readonly WideColumn[], width: number | undefined): readonly WideColumn[] {
+  const own = Math.min(NAME_WIDTH, columns.find(({ kind }) => kind === "name")?.width ?? 0);
+  const roomIn = (some: readonly WideColumn[]) =>
+    some.reduce(
+      (room, column) => room - GAP - (column.kind === "name" ? 0 : column.width),
+      (width ?? 0) + GAP,
+    );
+  let kept = columns;
+  for (const dropped of DROPPED) {
+    if (width === undefined || roomIn(kept) >= Math.min(own, GOOD_NAME)) break;
+    kept = kept.filter(({ title }) => title !== dropped);
+  }
+  const room = width === undefined ? own : Math.max(LEAST_NAME, Math.min(own, roomIn(kept)));
+  return kept.map((column) => (column.kind === "name" ? { ...column, width: room } : column));
+}
+
+function pad(text: string, { kind, width }: WideColumn): string {
+  const shown = Bun.stringWidth(text) <= width ? text : `${fitting(text, width - 1)}…`;
+  const space = " ".repeat(Math.max(0, width - Bun.stringWidth(shown)));
+  return kind === "number" ? space + shown : shown + space;
+}
+
+function duration(ms: number | undefined): string {
+  if (ms === undefined) return "-";
+  return ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}
+
+function cost(usd: number | undefined): string {
+  return usd === undefined ? "-" : `$${usd.toFixed(usd < 1 ? 4 : 2)}`;
+}
