@@ -2,14 +2,15 @@ import { join } from "node:path";
 import { http } from "./http.ts";
 import { logs } from "./logs.ts";
 import { BenchFolder, type Figure, format, median, runCase } from "./measure.ts";
-import { sessions } from "./sessions.ts";
+import { sessionsParts } from "./sessions.ts";
 import { measureStartup } from "./startup.ts";
 import { stream } from "./stream.ts";
 import { verify, verifyLarge } from "./verify.ts";
 
 /*
  * Prints each figure beside its floor, measured in the same run on the same machine. `bun run bench [PART…]` runs the
- * parts named: commits, bulk, cold, startup, logs, verify, stream, http; and verify-large and sessions, which take minutes and run
+ * parts named: commits, bulk, cold, startup, logs, verify, stream, http; and verify-large, sessions-many, sessions-million and
+ * sessions-large, which take minutes and run
  * only when they are named. It asserts nothing: a slow machine is not a defect.
  */
 
@@ -30,7 +31,7 @@ const PARTS: Readonly<Record<string, Part>> = {
 const ALL_PARTS: Readonly<Record<string, Part>> = {
   ...PARTS,
   "verify-large": verifyLarge,
-  sessions: () => sessions(executable),
+  ...sessionsParts(executable),
 };
 const wanted = process.argv.slice(2);
 for (const name of wanted.length > 0 ? wanted : Object.keys(PARTS)) {

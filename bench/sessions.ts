@@ -23,21 +23,23 @@ interface Run {
   readonly peak: number;
 }
 
-/** What is run: its words, whether its output begins while it reads, and whether it may find nothing. */
+/** What is run: its words, and whether its output begins while it reads. */
 interface Command {
   readonly args: readonly string[];
   readonly streams?: boolean;
 }
 
-/** Takes many minutes, and a few GB in the temporary folder. */
-export async function sessions(executable: string): Promise<Figure[]> {
-  using folder = new BenchFolder();
-  const bench = new SessionsBench(executable, folder);
-  return [
-    ...(await bench.many()),
-    ...(await bench.long("a million events", "zstd", MILLION_MB)),
-    ...(await bench.long("600 MB", "none", LARGE_MB)),
-  ];
+/** Each takes minutes, and up to a few GB in the temporary folder. */
+export function sessionsParts(executable: string): Readonly<Record<string, () => Promise<Figure[]>>> {
+  const part = (measure: (bench: SessionsBench) => Promise<Figure[]>) => async () => {
+    using folder = new BenchFolder();
+    return await measure(new SessionsBench(executable, folder));
+  };
+  return {
+    "sessions-many": part((bench) => bench.many()),
+    "sessions-million": part((bench) => bench.long("a million events", "zstd", MILLION_MB)),
+    "sessions-large": part((bench) => bench.long("600 MB", "none", LARGE_MB)),
+  };
 }
 
 class SessionsBench {

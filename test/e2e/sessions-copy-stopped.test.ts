@@ -10,7 +10,7 @@ setDefaultTimeout(60_000);
 
 describe("a copy that is stopped in the middle of a long session", () => {
   const BIG = recordsOfDrafts(
-    Array.from({ length: 6_000 }, (_, n) => ({
+    Array.from({ length: 3_500 }, (_, n) => ({
       type: "session/title",
       data: { n, text: `${n} `.repeat(2_000) },
     })),

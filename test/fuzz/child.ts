@@ -40,7 +40,7 @@ const mark = (next: string, patience = 60_000) => {
 };
 
 mark("making the corpus");
-const corpus = await makeCorpus(z.enum(STORES).parse(kind), seed);
+const corpus = await makeCorpus(z.enum(STORES).parse(kind), seed, options.sabotage === undefined);
 for (; number < end && Date.now() < deadline; number += 1) {
   mark("making the input");
   const input = makeInput(kind, seed, number, corpus);

@@ -58,15 +58,16 @@ const MOST_SAMPLE_BYTES = 16 * 1024;
 const SALTS = [0x1234_5678, 0x9abc_def0] as const;
 const clock = () => 1_700_000_000_000;
 
-export async function makeCorpus(kind: StoreKind, seed: number): Promise<Corpus> {
+/** Without `samples` of own sessions alone, for runs that do not look at what they find. */
+export async function makeCorpus(kind: StoreKind, seed: number, samples = true): Promise<Corpus> {
   if (kind === "sqlite") {
-    const logs = [...(await ownLogs("zstd", seed)), ...sampleLogs("zstd")];
-    const workload = workloadLog("zstd");
+    const logs = [...(await ownLogs("zstd", seed)), ...(samples ? sampleLogs("zstd") : [])];
+    const workload = samples ? workloadLog("zstd") : undefined;
     const long = workload === undefined ? [] : [prefixOf(workload, "zstd", 60)];
     return { logs: [], databases: await databases(logs, long, seed), workload: undefined };
   }
-  const logs = [...(await ownLogs(kind, seed)), ...sampleLogs(kind)];
-  return { logs, databases: [], workload: workloadLog(kind) };
+  const logs = [...(await ownLogs(kind, seed)), ...(samples ? sampleLogs(kind) : [])];
+  return { logs, databases: [], workload: samples ? workloadLog(kind) : undefined };
 }
 
 /** The first frames, or lines, of a long log, with a header of its own. */

@@ -46,7 +46,7 @@ export async function fuzz(options: FuzzOptions): Promise<Report> {
       const child = { kind, seed, first: number, end: stop, deadline, progress: path, ...sabotaged };
       number = await runChild(child, report);
       for (const failure of report.fresh()) {
-        await keep(failure, kind, seed);
+        await keep(failure, options);
         options.failed?.(failure);
       }
       report.seconds = (performance.now() - started) / 1000;
@@ -120,8 +120,9 @@ function residentMemory(pid: number): number {
 }
 
 /** Puts the input of a failure where it stays. */
-async function keep(failure: Failure, kind: StoreKind, seed: number): Promise<void> {
-  const input = makeInput(kind, seed, failure.number, await makeCorpus(kind, seed));
+async function keep(failure: Failure, { kind, seed, sabotage }: FuzzOptions): Promise<void> {
+  const corpus = await makeCorpus(kind, seed, sabotage === undefined);
+  const input = makeInput(kind, seed, failure.number, corpus);
   const folder = mkdtempSync(join(tmpdir(), `holdfast-fuzz-failed-${kind}-${seed}-${failure.number}-`));
   writeFiles(join(folder, "store"), input.files);
   const { check, step, what } = failure;

@@ -78,13 +78,13 @@ function open(kind: StoreKind, path: string): Promise<SessionPersistence> {
 
 describe("kill -9", () => {
   test.each(STORES)(
-    "at any moment, ten times over, in %s: every acknowledged event is there, unchanged and in order",
+    "at any moment, five times over, in %s: every acknowledged event is there, unchanged and in order",
     async (kind) => {
       await using folder = await TempFolder.create();
       const path = folder.at("store.db");
       const acknowledged = new Acknowledged();
       const random = numbers(20_260_115);
-      for (let round = 0; round < 10; round += 1) {
+      for (let round = 0; round < 5; round += 1) {
         const { value = 0 } = random.next();
         await crashAfter(kind, path, 1 + Math.floor(value * 1_500), acknowledged);
 
