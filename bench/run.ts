@@ -9,9 +9,8 @@ import { verify, verifyLarge } from "./verify.ts";
 
 /*
  * Prints each figure beside its floor, measured in the same run on the same machine. `bun run bench [PART…]` runs the
- * parts named: commits, bulk, cold, startup, logs, verify, stream, http; and verify-large, sessions-many, sessions-million and
- * sessions-large, which take minutes and run
- * only when they are named. It asserts nothing: a slow machine is not a defect.
+ * parts named: commits, bulk, cold, startup, logs, verify, stream, http. These take minutes, and run only when they are
+ * named: verify-large, sessions-many, sessions-million, sessions-large. It asserts nothing: a slow machine is not a defect.
  */
 
 const RUNS = 7;

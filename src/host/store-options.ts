@@ -39,7 +39,7 @@ export function chosenStore(raw: RawOptions, argument: string | undefined): Stor
 
 /**
  * The store and the ids of a command whose arguments are sessions: where no flag, variable or configuration file names
- * the store, the first argument does. @throws UsageError
+ * the store, the first argument does, or the last one where only that can be a store. @throws UsageError
  */
 export function storeAndIds(
   given: RawOptions,
@@ -48,16 +48,35 @@ export function storeAndIds(
   const raw = withConfigFile(given);
   if (isGiven(raw["sessionDb"]) || isGiven(raw["sessionDir"]))
     return { name: namedStore(raw, HINT), ids: args };
-  const [first, ...ids] = args;
-  const hint =
-    "Name one: as the first argument, before the ids, or as --session-db PATH or --session-dir ROOT.";
-  if (first === undefined) throw new UsageError("No store is named", hint);
+  const [first, last] = [args[0], args.at(-1)];
+  const hint = "Name one: as the first argument, or as --session-db PATH or --session-dir ROOT.";
+  if (first === undefined || last === undefined) throw new UsageError("No store is named", hint);
+  if (!isStore(first) && isStore(last)) return { name: parseStoreName(last), ids: args.slice(0, -1) };
   const name = parseStoreName(first);
   // Most likely an id, and the store was left out.
   if (/^[^/\\:.]+$/.test(first) && !existsSync(first)) {
     throw new UsageError(`No store is named, and there is none at ${JSON.stringify(first)}`, hint);
   }
-  return { name, ids };
+  return { name, ids: args.slice(1) };
+}
+
+/**
+ * As {@link chosenStore}, of a command with one id before the store. They may change places where only the first can be a
+ * store. @throws UsageError
+ */
+export function storeAndId(
+  raw: RawOptions,
+  id: string,
+  argument: string | undefined,
+): { readonly name: StoreName; readonly id: string } {
+  if (argument === undefined || isStore(argument) || !isStore(id))
+    return { name: chosenStore(raw, argument), id };
+  return { name: chosenStore(raw, id), id: argument };
+}
+
+/** Whether an argument says that it is a store, or something lies there. */
+function isStore(argument: string): boolean {
+  return /^(sqlite|jsonl):/.test(argument) || existsSync(argument);
 }
 
 /** The store that one of the options names. @throws UsageError */

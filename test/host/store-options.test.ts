@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { chosenStore, storeAndIds, withOneStore } from "../../src/host/store-options.ts";
+import { chosenStore, storeAndId, storeAndIds, withOneStore } from "../../src/host/store-options.ts";
 import { type RawOptions, UsageError } from "../../src/host/usage.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
@@ -50,6 +50,37 @@ describe("the store that is read", () => {
     [FLAGS, undefined],
   ])("must be named, and by one name: %p %p", (raw, argument) => {
     expect(() => chosenStore(raw, argument)).toThrow(UsageError);
+  });
+});
+
+describe("a store among ids", () => {
+  test("may stand first or last, where only one of the two can be a store", async () => {
+    await using folder = await TempFolder.create();
+    const there = folder.at("a.db");
+    await Bun.write(there, "");
+    const name = { kind: "sqlite", path: there } as const;
+    for (const args of [
+      [there, "s", "t"],
+      ["s", "t", there],
+    ])
+      expect(storeAndIds(UNSET, args)).toEqual({ name, ids: ["s", "t"] });
+    expect(storeAndIds(UNSET, [there])).toEqual({ name, ids: [] });
+    expect(storeAndIds(UNSET, ["s", "jsonl:x"])).toEqual({ name: { kind: "jsonl", path: "x" }, ids: ["s"] });
+    for (const [one, other] of [
+      ["s", there],
+      [there, "s"],
+    ] as const)
+      expect(storeAndId(UNSET, one, other)).toEqual({ name, id: "s" });
+  });
+
+  test("stands where the help says, where both can be one, or neither", async () => {
+    await using folder = await TempFolder.create();
+    const [one, other] = [folder.at("a.db"), folder.at("b.db")];
+    for (const path of [one, other]) await Bun.write(path, "");
+    expect(storeAndIds(UNSET, [one, other])).toMatchObject({ name: { path: one }, ids: [other] });
+    expect(storeAndId(UNSET, one, other)).toMatchObject({ name: { path: other }, id: one });
+    expect(storeAndId(UNSET, "s", "new.db")).toMatchObject({ name: { path: "new.db" }, id: "s" });
+    expect(() => storeAndIds(UNSET, ["s", "t"])).toThrow("No store is named");
   });
 });
 

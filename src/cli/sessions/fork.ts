@@ -1,6 +1,6 @@
 import { Agents } from "../../agent/agents.ts";
 import { ToolRegistry } from "../../agent/tools/registry.ts";
-import { chosenStore } from "../../host/store-options.ts";
+import { storeAndId } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
 import { isEvent } from "../../session/events.ts";
 import { openStore } from "../../store/open-store.ts";
@@ -25,10 +25,10 @@ export interface ForkFlags {
 export function fork(
   raw: RawOptions,
   argument: string | undefined,
-  given: string,
+  session: string,
   flags: ForkFlags,
 ): Promise<number> {
-  const name = chosenStore(raw, argument);
+  const { name, id: given } = storeAndId(raw, session, argument);
   const at = parseNumber("--at", flags.at);
   const turn = parseNumber("--turn", flags.turn);
   if (flags.newId === "") throw new UsageError("The id of the new session is empty");

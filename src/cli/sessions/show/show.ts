@@ -1,4 +1,4 @@
-import { chosenStore } from "../../../host/store-options.ts";
+import { storeAndId } from "../../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../../host/usage.ts";
 import { recordTexts } from "../../../session/records.ts";
 import { openStoreReadOnly } from "../../../store/open-store.ts";
@@ -30,10 +30,10 @@ export interface ShowOptions {
 export function show(
   raw: RawOptions,
   argument: string | undefined,
-  given: string,
+  session: string,
   options: ShowOptions,
 ): Promise<number> {
-  const name = chosenStore(raw, argument);
+  const { name, id: given } = storeAndId(raw, session, argument);
   const range = rangeOf(options);
   const command = async (output: TextOutput): Promise<Ending> => {
     await using store = await openStoreReadOnly(name, { clock: Date.now });

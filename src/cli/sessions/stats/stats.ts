@@ -1,4 +1,4 @@
-import { chosenStore } from "../../../host/store-options.ts";
+import { chosenStore, storeAndId } from "../../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../../host/usage.ts";
 import { SessionStats } from "../../../session/projections/stats.ts";
 import { HoldfastError, NotFoundError } from "../../../store/errors.ts";
@@ -34,10 +34,13 @@ export function stats(
 ): Promise<number> {
   if (options.all && args[1] !== undefined)
     throw new UsageError("--all and a single session exclude each other", HINT);
-  const [given, argument] = options.all ? [undefined, args[0]] : args;
-  if (!options.all && given === undefined)
+  const [first, argument] = options.all ? [undefined, args[0]] : args;
+  if (!options.all && first === undefined)
     throw new UsageError("No session is named", `Name one, or say --all. ${HINT}`);
-  const name = chosenStore(raw, argument);
+  const { name, id: given } =
+    first === undefined
+      ? { name: chosenStore(raw, argument), id: undefined }
+      : storeAndId(raw, first, argument);
   const prices: Prices | undefined = options.prices === undefined ? undefined : readPrices(options.prices);
   return printing(async (output) => {
     await using store = await openStoreReadOnly(name, { clock: Date.now });

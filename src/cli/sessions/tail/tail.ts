@@ -1,4 +1,4 @@
-import { chosenStore } from "../../../host/store-options.ts";
+import { storeAndId } from "../../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../../host/usage.ts";
 import { HoldfastError, NotFoundError, StoreNotFoundError } from "../../../store/errors.ts";
 import { openStoreReadOnly } from "../../../store/open-store.ts";
@@ -32,10 +32,10 @@ export interface TailOptions {
 export async function tail(
   raw: RawOptions,
   argument: string | undefined,
-  given: string,
+  session: string,
   options: TailOptions,
 ): Promise<number> {
-  const name = chosenStore(raw, argument);
+  const { name, id: given } = storeAndId(raw, session, argument);
   const count = countOf(options.count ?? DEFAULT_ITEMS);
   using stop = new StopSignals();
   const code = await printing((output) =>
