@@ -3,6 +3,7 @@ import { isEvent } from "../session/events.ts";
 import type { SessionHeader } from "../session/header.ts";
 import type { LogView } from "../session/log-view.ts";
 import type { SessionPersistence, SessionSnapshot } from "../store/persistence.ts";
+import { storeSeed } from "../store/seed.ts";
 import { Agent, type AgentSettings } from "./agent.ts";
 import { ForkBoundaryError } from "./errors.ts";
 
@@ -59,8 +60,8 @@ export class Agents {
   }
 
   /**
-   * A new conversation that begins with a copy of another one, up to the end of a Turn. The parent is left alone.
-   * The copy is stored in one commit, so that no crash leaves half of it.
+   * A new conversation that begins with a copy of another one, up to the end of a Turn. The parent is left alone. How the
+   * copy is stored: {@link storeSeed}.
    * @throws NotFoundError, AlreadyExistsError, ForkBoundaryError, UnsupportedFormatError
    */
   async fork({ sessionId, newSessionId, boundary }: ForkOptions): Promise<Agent> {
@@ -70,23 +71,22 @@ export class Agents {
     assertResumable(parent, end);
     const { cwd, agentPreset } = parent.header;
     const seedLength = end + 1;
-    const session = await this.#persistence.create({
+    const now = this.#clock();
+    const header: SessionHeader = {
       version: 0,
       id: newSessionId,
-      createdAt: this.#clock(),
+      createdAt: now,
       ...(cwd === undefined ? {} : { cwd }),
       parentSession: sessionId,
       seedLength,
       delegationDepth: 0,
       ...(agentPreset === undefined ? {} : { agentPreset }),
-    });
-    try {
-      await session.log.appendSeed(parent.log, seedLength);
-      return new Agent(session, this.#settings, true);
-    } catch (error) {
-      await session[Symbol.asyncDispose]();
-      throw error;
-    }
+    };
+    // Whether the id is free, and the header one that can be stored.
+    await (await this.#persistence.create(header))[Symbol.asyncDispose]();
+    await storeSeed(this.#persistence, header, parent.log, seedLength, now);
+    await using preparation = await this.#persistence.prepare(newSessionId);
+    return new Agent(preparation.publish(), this.#settings, true);
   }
 }
 

@@ -2,7 +2,7 @@ import type { EventDraft, SessionEvent } from "./events.ts";
 import type { SessionHeader } from "./header.ts";
 import { freezeJson } from "./json.ts";
 import { LogView } from "./log-view.ts";
-import { type EncodedEvent, encodeDraft, encodeRecord, type SessionRecord } from "./records.ts";
+import { type EncodedEvent, encodeDraft, type SessionRecord } from "./records.ts";
 
 /** Where a log sends what is appended. The storage seam implements it. */
 export interface EventSink {
@@ -66,17 +66,6 @@ export class SessionLog extends LogView {
     const encoded = drafts.map((draft, k) => encodeDraft(draft, first + k, this.#clock()));
     if (encoded.length > 0) await this.#sink.submit(encoded);
     return encoded.map(({ event }) => freezeJson(event));
-  }
-
-  /**
-   * Begins an empty log with a copy of the first `length` events of another one, texts unchanged, and marks the end of
-   * the seed; one commit. `length` must not fall inside a record.
-   */
-  async appendSeed(parent: LogView, length: number): Promise<void> {
-    const events = [...parent.records(0, length)].flatMap(encodeRecord);
-    const time = events.at(-1)?.time ?? this.#clock();
-    events.push(encodeDraft({ type: "session/end-seed", data: {} }, length, time));
-    await this.#sink.submit(events);
   }
 
   /** A writer for one producer that does not wait for each append; see {@link LogWriter}. */

@@ -43,8 +43,6 @@ export interface EncodedEvent {
   readonly time: number;
   /** A private copy, not frozen; made on demand for deltas. */
   readonly event: SessionEvent;
-  /** Set for an event of a log that was read before: rules for what is newly written do not apply to it. */
-  readonly isCopy?: boolean;
   /** Set when the event may be packed into a run. */
   readonly delta?: Delta;
   /** JSON text; made on demand for deltas, most of which are only ever written as part of a run. */
@@ -152,12 +150,6 @@ function encodeDelta(input: SessionEvent): EncodedEvent | undefined {
   if (!isNatural(seq) || !isNatural(time)) return undefined;
   const delta = exactDelta(input.data);
   return delta === undefined ? undefined : new EncodedDelta(delta, seq, time);
-}
-
-/** The events of a record that was checked before, to be appended elsewhere with their texts unchanged. */
-export function encodeRecord(record: SessionRecord): EncodedEvent[] {
-  if (isRunType(record.type)) return recordEvents(record).map(encodeEvent);
-  return recordEvents(record).map((event) => ({ ...encoded(event, record.text), isCopy: true }));
 }
 
 /** Packs one batch: runs of at least {@link MIN_RUN} deltas become one record. Packing never crosses a batch. */

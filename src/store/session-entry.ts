@@ -147,20 +147,20 @@ export class SessionEntry implements EventSink, CommitTarget {
       ({ event: { surfaceOp } }) => surfaceOp !== undefined && surfaceOp !== "append",
     );
     const surface = replaces ? this.#surface.clone() : this.#surface;
-    for (const { event, isCopy } of others) {
-      if (replaces) this.#check(surface, event, isCopy === true);
+    for (const { event } of others) {
+      if (replaces) this.#check(surface, event);
       surface.fold(event);
     }
     this.#surface = surface;
     this.#nextSeq = seq;
   }
 
-  #check(surface: Surface, event: SessionEvent, isCopy: boolean): void {
+  #check(surface: Surface, event: SessionEvent): void {
     const place = { sessionId: this.id, seq: event.seq, eventType: event.type, field: "surfaceOp" };
     const fault = surface.findFault(event);
     if (fault !== undefined)
       throw new InvalidEventError(`The message does not fit the surface: ${fault}`, place);
-    const split = isCopy ? undefined : surface.findSplitPair(event);
+    const split = surface.findSplitPair(event);
     if (split !== undefined) throw new InvalidEventError(`The replacement would leave ${split}`, place);
   }
 }

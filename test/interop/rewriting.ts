@@ -1,14 +1,9 @@
 import type { SessionHeader } from "../../src/session/header.ts";
-import {
-  type EncodedEvent,
-  encodeRecord,
-  packBatch,
-  recordEvents,
-  type SessionRecord,
-} from "../../src/session/records.ts";
+import { type EncodedEvent, packBatch, recordEvents, type SessionRecord } from "../../src/session/records.ts";
 import { isRunType } from "../../src/session/runs.ts";
 import { openJsonl } from "../../src/store/jsonl/index.ts";
 import type { SessionPersistence, SessionSnapshot } from "../../src/store/persistence.ts";
+import { encodeRecord } from "../fixtures/encode-record.ts";
 import type { Encoding } from "./dsh.ts";
 import { blanked, type Reading } from "./samples.ts";
 

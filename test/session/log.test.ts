@@ -2,9 +2,8 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { EventDraft } from "../../src/session/events.ts";
 import { arbitrarySession, batchSizes, inBatches, toEvents } from "../fixtures/arbitraries.ts";
-import { textDelta, turnEnd, turnStart, userMessage } from "../fixtures/event-drafts.ts";
+import { textDelta, turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import { HeldSink, NOW, state } from "../fixtures/held-sink.ts";
-import { viewOf } from "../fixtures/logs.ts";
 
 const AT = { turn: 1, step: 1 };
 const DISK_FULL = new Error("the disk is full");
@@ -161,26 +160,5 @@ describe("a snapshot", () => {
       }),
       { numRuns: 30 },
     );
-  });
-});
-
-describe("a seed from another log", () => {
-  test("is one commit: the other's texts unchanged, then the mark of its end", async () => {
-    const parent = viewOf(
-      toEvents([turnStart(1), ...["a", "b", "c"].map((text) => textDelta(AT, text)), turnEnd(1)], 50),
-    );
-    const sink = new HeldSink();
-    const seeded = sink.log.appendSeed(parent, parent.length);
-    expect(sink.log.length).toBe(0);
-    sink.commit();
-    await seeded;
-    expect([...sink.log.texts(0, parent.length)]).toEqual([...parent.texts()]);
-    expect(sink.log.recordCount).toBe(parent.recordCount + 1);
-    expect(sink.log.at(parent.length)).toMatchObject({
-      type: "session/end-seed",
-      seq: 5,
-      time: 54,
-      data: {},
-    });
   });
 });

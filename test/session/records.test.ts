@@ -5,13 +5,13 @@ import {
   decodeRecord,
   encodeDraft,
   encodeEvent,
-  encodeRecord,
   packBatch,
   recordEvents,
   recordTexts,
   type SessionRecord,
 } from "../../src/session/records.ts";
 import { allEventDrafts, arbitraryEvents, batchSizes, inBatches, toEvents } from "../fixtures/arbitraries.ts";
+import { encodeRecord } from "../fixtures/encode-record.ts";
 import { callDelta, chunk, reasoningDelta, textDelta, userMessage } from "../fixtures/event-drafts.ts";
 import { recordsOf } from "../fixtures/logs.ts";
 

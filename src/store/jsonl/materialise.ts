@@ -6,7 +6,7 @@ import { AlreadyExistsError, errorCode, toStorageError } from "../errors.ts";
 import { closeFile, type FileSystem, writeAll } from "../file-system.ts";
 import { makeDirectory } from "../paths.ts";
 import { draftName, type Encoding, logPath } from "./layout.ts";
-import { encodeLines } from "./line-encoder.ts";
+import { encodeFirstLines, encodeLines } from "./line-encoder.ts";
 import { OpenLog } from "./open-log.ts";
 import { formatRevision } from "./revision.ts";
 
@@ -37,7 +37,7 @@ export function materialise(
   const texts = records.map(({ text }) => text);
   const bytes = Buffer.concat([
     encodeLines([headerText], encoding, path),
-    encodeLines(texts, encoding, path),
+    encodeFirstLines(texts, encoding, path),
   ]);
   let file: number | undefined;
   let isPublished = false;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { isEvent, type SessionEvent } from "../../../src/session/events.ts";
-import { type Outline, OutlineFold } from "../../../src/session/projections/outline.ts";
+import { lastActive, type Outline, OutlineFold } from "../../../src/session/projections/outline.ts";
 import { decodeRecord } from "../../../src/session/records.ts";
 import { arbitraryEvents, batchSizes, toEvents } from "../../fixtures/arbitraries.ts";
 import { turnEnd, turnStart, userMessage } from "../../fixtures/event-drafts.ts";
@@ -53,6 +53,15 @@ test("the outline of a log is what its events say, however they are packed", () 
       else expect(title).toBe(expected);
     }),
   );
+});
+
+test("a session is as active as its last event, or as itself where that is later", () => {
+  const outline = { turns: 0, events: 1, bytes: 1, firstTime: 1, lastTime: 5 };
+  expect(lastActive({ createdAt: 3 }, outline)).toBe(5);
+  expect(lastActive({ createdAt: 7 }, outline)).toBe(7);
+  expect(lastActive(undefined, outline)).toBe(5);
+  expect(lastActive({ createdAt: 3 }, undefined)).toBe(3);
+  expect(lastActive(undefined, undefined)).toBeUndefined();
 });
 
 test("the title is the last one that was given, or else the beginning of the first input", () => {
