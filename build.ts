@@ -1,5 +1,5 @@
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 
 /*
@@ -24,29 +24,37 @@ await build(
 );
 
 async function build(buildTarget: Target | undefined, outfile: string): Promise<void> {
-  mkdirSync(dirname(outfile), { recursive: true });
-  // Source maps are named by content: those of earlier builds would pile up.
-  for (const name of readdirSync(dirname(outfile))) {
-    if (/^chunk-\w+\.js\.map$/.test(name)) rmSync(join(dirname(outfile), name));
+  const folder = dirname(outfile);
+  mkdirSync(folder, { recursive: true });
+  // The executable holds its source maps, by which its stack traces are told. They are written beside it as well, a file
+  // for each chunk: those stay behind here.
+  const draft = mkdtempSync(join(folder, ".build-"));
+  try {
+    await Bun.build({
+      entrypoints: [`${import.meta.dir}/src/main.ts`, `${import.meta.dir}/src/store/storage-worker.ts`],
+      root: `${import.meta.dir}/src`,
+      target: "bun",
+      format: "esm",
+      bytecode: true,
+      splitting: true,
+      sourcemap: "linked",
+      minify: false,
+      define: { "process.env.NODE_ENV": JSON.stringify("production") },
+      compile: {
+        ...(buildTarget === undefined ? {} : { target: buildTarget }),
+        outfile: join(draft, basename(outfile)),
+        autoloadDotenv: false,
+        autoloadBunfig: false,
+        autoloadTsconfig: false,
+        autoloadPackageJson: false,
+      },
+    });
+    // On Windows its name gets an ending.
+    for (const name of readdirSync(draft)) {
+      if (!name.endsWith(".map")) renameSync(join(draft, name), join(folder, name));
+    }
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
   }
-  await Bun.build({
-    entrypoints: [`${import.meta.dir}/src/main.ts`, `${import.meta.dir}/src/store/storage-worker.ts`],
-    root: `${import.meta.dir}/src`,
-    target: "bun",
-    format: "esm",
-    bytecode: true,
-    splitting: true,
-    sourcemap: "linked",
-    minify: false,
-    define: { "process.env.NODE_ENV": JSON.stringify("production") },
-    compile: {
-      ...(buildTarget === undefined ? {} : { target: buildTarget }),
-      outfile,
-      autoloadDotenv: false,
-      autoloadBunfig: false,
-      autoloadTsconfig: false,
-      autoloadPackageJson: false,
-    },
-  });
   process.stdout.write(`${outfile}\n`);
 }

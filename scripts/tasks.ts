@@ -62,17 +62,23 @@ function namesStore(flags: readonly string[]): boolean {
 
 /** @param isDefault whether everything is where it is when nobody chooses */
 function hint(url: string, isDefault: boolean): void {
-  const more = `  curl ${url}/api/v1/sessions/default
-  sqlite3 ${DATABASE} 'SELECT seq, type, data FROM session_events ORDER BY seq'
-`;
-  const kill = `, or kill -9 its pid, which stands in ${DATABASE}.owner`;
-  process.stderr.write(`
-Holdfast is running. In another terminal, try:
-
-  ./dist/holdfast invoke --url ${url} "What is in this folder?"
-${isDefault ? more : ""}
-Stop it with Ctrl-C${isDefault ? kill : ""}. Start it again, and the conversation goes on.
-`);
+  const lines = [
+    "Holdfast is running. In another terminal, try:",
+    "",
+    `  ./dist/holdfast invoke --url ${url} \\`,
+    '    "What is in this folder?"',
+    ...(isDefault
+      ? [
+          `  curl ${url}/api/v1/sessions/default`,
+          `  sqlite3 ${DATABASE} \\`,
+          "    'SELECT seq, type, data FROM session_events ORDER BY seq'",
+        ]
+      : []),
+    "",
+    "Stop it with Ctrl-C. Start it again, and the conversation goes on.",
+    ...(isDefault ? [`So it does after kill -9 of its pid, which stands in`, `${DATABASE}.owner.`] : []),
+  ];
+  process.stderr.write(`\n${lines.join("\n")}\n`);
 }
 
 /** All that CI runs. The last line is the count of tests. */

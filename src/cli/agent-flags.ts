@@ -3,8 +3,9 @@ import { UsageError } from "../host/usage.ts";
 import { flag } from "./options.ts";
 
 /** What the help of a command with these flags says of them all. */
-export const SETTINGS_HELP = `Each flag can be given as a variable too: --session-db as HOLDFAST_SESSION_DB, and so on; or in the JSON
-file of --config, as "sessionDb". Flags win over variables, those over the file.
+export const SETTINGS_HELP = `Each flag can be given as a variable too: --session-db as HOLDFAST_SESSION_DB,
+and so on; or in the JSON file of --config, as "sessionDb". Flags win over
+variables, those over the file.
 Secrets are never flags: --api-key-env names the variable that holds an API key.`;
 
 /** Adds the flags of everything that runs an agent. */

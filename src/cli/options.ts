@@ -1,6 +1,9 @@
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { RawOptions } from "../host/usage.ts";
 
+/** How help is set: to the width of the terminal, also where long terms leave little of it. */
+export const WRAPPED = { minWidthToWrap: 20 };
+
 /** An option that can come from its variable: `--session-db` from HOLDFAST_SESSION_DB. */
 export function flag<const Flags extends string>(flags: Flags, description: string): Option<Flags> {
   const option = new Option(flags, description);

@@ -2,7 +2,7 @@ import { Argument, Command, CommanderError, Option } from "@commander-js/extra-t
 import { versionInfo } from "../host/version.ts";
 import { listenFlags, SETTINGS_HELP, withAgentFlags } from "./agent-flags.ts";
 import { EXIT } from "./exit-codes.ts";
-import { flag, rawOptions } from "./options.ts";
+import { flag, rawOptions, WRAPPED } from "./options.ts";
 import { addSessions, STORES } from "./sessions/program.ts";
 import { assertCommand, usageErrorOf } from "./usage-errors.ts";
 
@@ -13,6 +13,7 @@ export async function run(args: readonly string[]): Promise<number> {
     .description("A durable home for agent sessions: every event is on the disk before anyone can see it.")
     .version(versionInfo().version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
+    .configureHelp(WRAPPED)
     .exitOverride()
     // Mistakes are told as all others are.
     .configureOutput({ outputError: () => {} });
@@ -46,9 +47,11 @@ function addServe(program: Command, finish: (code: number) => void): void {
   command.addHelpText(
     "after",
     `
-Without --session-db and --session-dir the session lives in memory and ends with the process.
+Without --session-db and --session-dir the session lives in memory and ends
+with the process.
 ${SETTINGS_HELP}
-HOLDFAST_TOKEN holds the token that HTTP clients must send; beyond 127.0.0.1 there must be one.
+HOLDFAST_TOKEN holds the token that HTTP clients must send; beyond 127.0.0.1
+there must be one.
 
 Examples:
   holdfast serve --session-db ./data/agent.db
@@ -73,10 +76,12 @@ function addInvoke(program: Command, finish: (code: number) => void): void {
   command.addHelpText(
     "after",
     `
-With --session-db or --session-dir the Turn runs in this process, and the other flags are for that. A Host takes only
---provider and --model, together, which pick one of its routes; HOLDFAST_TOKEN is sent to it.
+With --session-db or --session-dir the Turn runs in this process, and the other
+flags are for that. A Host takes only --provider and --model, together, which
+pick one of its routes; HOLDFAST_TOKEN is sent to it.
 ${SETTINGS_HELP}
-A terminal is shown the Turn while it runs; a pipe gets the text of the answer. Ctrl-C cancels the Turn.
+A terminal is shown the Turn while it runs; a pipe gets the text of the answer.
+Ctrl-C cancels the Turn.
 
 Examples:
   holdfast invoke 'What is in this folder?'
@@ -96,9 +101,11 @@ function addChat(program: Command, finish: (code: number) => void): void {
   command.addHelpText(
     "after",
     `
-Without --session-db and --session-dir the session lives in memory and ends with the process.
+Without --session-db and --session-dir the session lives in memory and ends
+with the process.
 ${SETTINGS_HELP}
-/help in a conversation tells of its keys and commands. Input that comes from a pipe is taken line by line.
+/help in a conversation tells of its keys and commands. Input that comes from a
+pipe is taken line by line.
 
 Examples:
   holdfast chat --session-db ./data/agent.db
@@ -139,7 +146,8 @@ function addConfig(program: Command, finish: (code: number) => void): void {
     "after",
     `
 ${SETTINGS_HELP}
-Secrets are not printed: of an API key and of the token it is said whether they are set, and where.
+Secrets are not printed: of an API key and of the token it is said whether they
+are set, and where.
 
 Examples:
   holdfast config
@@ -160,7 +168,8 @@ function addCompletions(program: Command, finish: (code: number) => void): void 
     .addHelpText(
       "after",
       `
-Ids of sessions are completed too, where a flag before them or a variable names the store.
+Ids of sessions are completed too, where an argument or a flag before them, or
+a variable, names the store.
 
 Examples:
   source <(holdfast completions bash)

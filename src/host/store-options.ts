@@ -38,40 +38,52 @@ export function chosenStore(raw: RawOptions, argument: string | undefined): Stor
 }
 
 /**
- * The store and the ids of a command whose arguments are sessions: where no flag, variable or configuration file names
- * the store, the first argument does, or the last one where only that can be a store. @throws UsageError
+ * The store and the ids of a command whose arguments are sessions. Beside a flag that names the store all of them are ids.
+ * Else the first one is the store, or the last one, where something is there that it names; that goes before a variable
+ * and a configuration file, which count where no argument does. @throws UsageError
  */
 export function storeAndIds(
   given: RawOptions,
   args: readonly string[],
 ): { readonly name: StoreName; readonly ids: readonly string[] } {
   const raw = withConfigFile(given);
-  if (isGiven(raw["sessionDb"]) || isGiven(raw["sessionDir"]))
-    return { name: namedStore(raw, HINT), ids: args };
   const [first, last] = [args[0], args.at(-1)];
+  const named = [raw["sessionDb"], raw["sessionDir"]].filter(isGiven);
+  if (named.some(isFlag)) return { name: namedStore(raw, HINT), ids: args };
+  if (first !== undefined && isStore(first)) return { name: parseStoreName(first), ids: args.slice(1) };
+  if (last !== undefined && isStore(last)) return { name: parseStoreName(last), ids: args.slice(0, -1) };
+  if (named.length > 0) return { name: namedStore(raw, HINT), ids: args };
   const hint = "Name one: as the first argument, or as --session-db PATH or --session-dir ROOT.";
-  if (first === undefined || last === undefined) throw new UsageError("No store is named", hint);
-  if (!isStore(first) && isStore(last)) return { name: parseStoreName(last), ids: args.slice(0, -1) };
+  if (first === undefined) throw new UsageError("No store is named", hint);
   const name = parseStoreName(first);
   // Most likely an id, and the store was left out.
-  if (/^[^/\\:.]+$/.test(first) && !existsSync(first)) {
+  if (/^[^/\\:.]+$/.test(first))
     throw new UsageError(`No store is named, and there is none at ${JSON.stringify(first)}`, hint);
-  }
   return { name, ids: args.slice(1) };
 }
 
 /**
  * As {@link chosenStore}, of a command with one id before the store. They may change places where only the first can be a
- * store. @throws UsageError
+ * store. A single argument is the id.
+ * @param instead what else than an id may be given, for messages
+ * @throws UsageError
  */
 export function storeAndId(
   raw: RawOptions,
   id: string,
   argument: string | undefined,
+  instead = "",
 ): { readonly name: StoreName; readonly id: string } {
-  if (argument === undefined || isStore(argument) || !isStore(id))
-    return { name: chosenStore(raw, argument), id };
-  return { name: chosenStore(raw, id), id: argument };
+  if (argument !== undefined && isStore(id) && !isStore(argument))
+    return { name: chosenStore(raw, id), id: argument };
+  const isNamed = [raw["sessionDb"], raw["sessionDir"], raw["config"]].some(isGiven);
+  if (argument === undefined && !isNamed && isStore(id)) {
+    throw new UsageError(
+      `No session is named: ${JSON.stringify(id)} is taken for the store`,
+      `Name the session before it${instead}.`,
+    );
+  }
+  return { name: chosenStore(raw, argument), id };
 }
 
 /** Whether an argument says that it is a store, or something lies there. */

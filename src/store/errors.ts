@@ -38,11 +38,8 @@ export class StoreNotFoundError extends HoldfastError {
 export class AlreadyExistsError extends HoldfastError {
   readonly code = "already-exists";
 
-  constructor(sessionId: string) {
-    super(`A session ${JSON.stringify(sessionId)} exists already`, {
-      place: { sessionId },
-      hint: "Resume it, or create one with another id.",
-    });
+  constructor(sessionId: string, hint = "Resume it, or create one with another id.") {
+    super(`A session ${JSON.stringify(sessionId)} exists already`, { place: { sessionId }, hint });
   }
 }
 
@@ -101,14 +98,15 @@ export class LockedError extends HoldfastError {
   readonly code = "locked";
   readonly holder: LockHolder | undefined;
 
-  constructor(path: string, holder: LockHolder | undefined) {
+  /** `instead` says what else can be done than to stop the holder. */
+  constructor(path: string, holder: LockHolder | undefined, instead = "or use another store") {
     const who =
       holder === undefined
         ? "another process"
         : `process ${holder.pid}, which started at ${holder.startedAt}`;
     super(`The store is in use by ${who}`, {
       place: { path },
-      hint: "Stop that process, or use another store. The lock is freed the moment its process ends.",
+      hint: `Stop that process, ${instead}. The lock is freed the moment its process ends.`,
     });
     this.holder = holder;
   }

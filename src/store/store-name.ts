@@ -43,7 +43,12 @@ export function parseStoreName(name: string): StoreName {
       `There is no kind of store ${JSON.stringify(scheme)}, in ${JSON.stringify(name)}`,
     );
   }
-  return { kind: DATABASE_NAME.test(path) ? "sqlite" : "jsonl", path };
+  return { kind: looksLikeDatabase(path) ? "sqlite" : "jsonl", path };
+}
+
+/** Whether a new store of this path would be a database. */
+export function looksLikeDatabase(path: string): boolean {
+  return DATABASE_NAME.test(path);
 }
 
 /** The name with its kind, so that it means the same wherever it is read and whatever lies at the path. */

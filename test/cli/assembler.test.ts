@@ -39,6 +39,20 @@ describe("an input of lines", () => {
     expect(entriesOf(...lines)).toEqual({ entries: [...entries], isOpen: false });
   });
 
+  test("that other programs are left with is told apart where that is wanted, if it is a line alone", () => {
+    expect(entriesOf("exit", "quit")).toEqual({ entries: [input("exit"), input("quit")], isOpen: false });
+    const typed = new InputAssembler(true);
+    expect([" exit ", "quit", "exit!", '"""', "exit", '"""'].map((line) => typed.add(line))).toEqual([
+      { kind: "farewell", text: "exit" },
+      { kind: "farewell", text: "quit" },
+      input("exit!"),
+      undefined,
+      undefined,
+      input("exit"),
+    ]);
+    expect(["a\\", "exit"].map((line) => typed.add(line))).toEqual([undefined, input("a\nexit")]);
+  });
+
   test("is not complete within a block, or after a backslash", () => {
     expect(entriesOf('"""', "a")).toEqual({ entries: [], isOpen: true });
     expect(entriesOf("a\\")).toEqual({ entries: [], isOpen: true });

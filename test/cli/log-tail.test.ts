@@ -133,3 +133,43 @@ describe.each(FORMS)("the last %s of a log", (form) => {
     expect(await all(tail.added())).toEqual([]);
   });
 });
+
+describe("a transcript of the last entries of a log", () => {
+  test("is all of it from the first of them on, behind what explains them", async () => {
+    await fc.assert(
+      fc.asyncProperty(arbitraryEvents(), fc.nat(30), async (events, count) => {
+        const source = new GrowingLog();
+        source.events = [...events];
+        const items = await all(new LogTail(source, "s", "transcript").last(count));
+        const asked = items.filter(({ isBefore }) => isBefore !== true);
+        const entries = shownOf(events, "entries").slice(count === 0 ? events.length : -count);
+        expect(asked.filter(({ entry }) => entry !== undefined)).toEqual(entries);
+        expect(asked.map(({ event }) => event)).toEqual(
+          entries.length === 0 ? [] : events.slice(entries[0]?.event.seq),
+        );
+        const seqs = items.map(({ event }) => event.seq);
+        expect(seqs).toEqual(seqs.map((_, k) => events.length - seqs.length + k));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("begins with its Turn, unless that is far away", async () => {
+    const first = async (inputs: number) => {
+      const source = new GrowingLog();
+      const said = Array.from({ length: inputs }, () => userMessage("x"));
+      source.events = toEvents([
+        turnStart(1),
+        ...said,
+        stepStart(AT),
+        assistantMessage(AT, [textBlock("Done")]),
+      ]);
+      const [item] = await all(new LogTail(source, "s", "transcript").last(1));
+      return { type: item?.event.type, read: source.read };
+    };
+    expect((await first(100)).type).toBe("turn/start");
+    const { type, read } = await first(20_000);
+    expect(type).toBe("step/start");
+    expect(read).toBeLessThan(4_000);
+  });
+});

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { afterRepair, afterVerify } from "../../src/cli/sessions/next-step.ts";
+import { afterRepair, afterVerify, salvageCommand, showCommand } from "../../src/cli/sessions/next-step.ts";
 import type { FindingCode } from "../../src/store/finding.ts";
 import type { RepairStep } from "../../src/store/repairer.ts";
 
@@ -26,6 +26,17 @@ describe("after a check", () => {
     const logs = { kind: "jsonl", path: "logs" } as const;
     expect(afterVerify(new Set(["damaged"]), ["a", "b c"], logs)).toBe(
       "holdfast sessions repair --dry-run a 'b c' --session-dir logs",
+    );
+  });
+
+  test("no id is taken for a flag, nor for a command of the shell", () => {
+    const ids = ["-rf", "=ls"];
+    expect(afterVerify(new Set(["damaged"]), ids, { kind: "jsonl", path: "logs" })).toBe(
+      "holdfast sessions repair --dry-run --session-dir logs -- -rf '=ls'",
+    );
+    expect(salvageCommand("logs", ids)).toBe("holdfast sessions salvage --from logs --to STORE -- -rf '=ls'");
+    expect(showCommand("-rf", { kind: "sqlite", path: "a.db" })).toBe(
+      "holdfast sessions show -- -rf sqlite:a.db",
     );
   });
 });

@@ -43,6 +43,12 @@ const SECRETS: readonly (readonly [name: string, before: string, secret: string,
   ["a cookie", "Cookie: sid=", key("", 12), '"'],
   ["a token of an npm configuration", "//registry.npmjs.org/:_authToken=", key("", 30), ""],
   ["a connection string", "AccountName=x;AccountKey=", key("", 44), ";E=1"],
+  ["a member of JSON with a short name", '{"db_pass": "', "s3cr3tpw!", '"}'],
+  ["a short name in code", "dbPass: '", "hunter2", "'"],
+  ["a password behind a letter", "mysqldump -h db -P 3306 -p", "secretpass", " app"],
+  ["a password behind a letter and a space", "docker login -u me -p ", "pa55word", " x.example"],
+  ["a password of SQL", "ALTER USER me IDENTIFIED BY '", "pa55", "';"],
+  ["a flag with a longer name", "deploy --db-password ", "hunter2", " --now"],
   ["a value with quotes in it", '{"password": "', 'a\\"b c\\\\', '"} rest'],
   ["a member of JSON", '{"api_key": "', "some words", '"}'],
   ["a member of JSON in a text", '{\\"client_secret\\":\\"', "abcdef", '\\"}'],
@@ -75,6 +81,8 @@ describe("a mask", () => {
     "550e8400-e29b-41d4-a716-446655440000 toolu_01A09q90qw90lq917835lq9 call_abcdefghijklmnopqrstuvwx1234",
     "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
     "/usr/local/share/very/long/path/to/some/file.ts, sk-learn-contrib-packages, docker run -u 1000:1000",
+    "docker run -p 3306:3306 mysql, mysql -u root -p < dump.sql, kubectl exec mysql-0 -- mysql -P 3306",
+    'tests_pass: true, "first_pass": "all of it", compass: north-east, TESTS_PASSED=1234, pass: "all tests"',
     `grep '-----BEGIN ${"PRIVATE KEY"}-----' finds keys. SECRET_KEY=$SECRET, "Authorization: Bearer $TOKEN"`,
   ])("leaves a text without secrets: %s", (text) => {
     const redactor = new Redactor([]);
@@ -135,6 +143,9 @@ describe("a mask", () => {
       "bearer=",
       "\\\\",
       "%41",
+      "mysql -u ",
+      "docker login -",
+      "_pass",
       `-----BEGIN ${"PRIVATE KEY"}-----`,
     ]) {
       const before = process.cpuUsage();
@@ -241,10 +252,10 @@ describe("a secret of an answer that was cut off", () => {
           const redactor = new Redactor(["^ACME$"]);
           const shown = new ShownEvents((text) => redactor.text(text));
           const ended = recordsOf(events, sizes.length === 0 ? undefined : [...sizes, events.length]).flatMap(
-            (record) => (isShown(record) ? (shown.take(record) ?? []) : (shown.pass(record) ?? [])),
+            (record) => (isShown(record) ? shown.take(record) : (shown.pass(record) ?? [])),
           );
           const said = `Use ${MASK} or ${MASK}!`;
-          expect(isEnded ? ended : [shown.rest()]).toMatchObject([
+          expect(isEnded ? ended : shown.rest()).toMatchObject([
             { how: isEnded ? "cut off" : "so far", entry: { text: `${said}\n${said}\n${MASK}` } },
           ]);
           expect(redactor.masked).toBe(5);

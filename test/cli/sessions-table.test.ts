@@ -30,7 +30,7 @@ describe("the table of sessions", () => {
     ]);
   });
 
-  test("makes room on a narrow terminal: columns go, then the title, and never the id", () => {
+  test("makes room on a narrow terminal: columns go, ids and titles are cut, the last activity stays longest", () => {
     const long = "Where is the milk that I bought yesterday, and the bread?";
     const rows = (width: number) => table([entry("a".repeat(20), { title: long })], width);
     expect(rows(200)[1]).toContain(long);
@@ -38,9 +38,26 @@ describe("the table of sessions", () => {
       "ID                    TITLE                         LAST ACTIVE       TURNS  EVENTS  STATE",
       "aaaaaaaaaaaaaaaaaaaa  Where is the milk that I bo…  2026-03-05 12:07      1      12  ok",
     ]);
-    expect(rows(72)[0]?.split(/ {2,}/)).toEqual(["ID", "TITLE", "LAST ACTIVE", "STATE"]);
-    expect(rows(48)[0]?.split(/ {2,}/)).toEqual(["ID", "TITLE", "STATE"]);
-    expect(rows(30)).toEqual(["ID                    STATE", "aaaaaaaaaaaaaaaaaaaa  ok"]);
+    expect(rows(72)[0]?.split(/ {2,}/)).toEqual(["ID", "TITLE", "LAST ACTIVE", "TURNS", "STATE"]);
+    expect(rows(48)).toEqual([
+      "ID         TITLE         LAST ACTIVE       STATE",
+      "aaaaaaaa…  Where is th…  2026-03-05 12:07  ok",
+    ]);
+    expect(rows(30)[1]).toBe("aaaaaaaa…  Where is th…  ok");
+    expect(rows(22)).toEqual(["ID               STATE", "aaaaaaaaaaaaaa…  ok"]);
+  });
+
+  test("cuts ids only as far as each is told from all others by its beginning", () => {
+    const ids = ["0d5c2a1e-77aa-4bd0-9c1e-5f2a7d3b9e10", "0d5c2a1e-77ab-4bd0-9c1e-5f2a7d3b9e10", "milk"];
+    const rows = table(
+      ids.map((id) => entry(id, { title: "Where is the milk that I bought?" })),
+      80,
+    );
+    expect(rows[0]?.split(/ {2,}/)).toEqual(["ID", "TITLE", "LAST ACTIVE", "TURNS", "EVENTS", "STATE"]);
+    expect(rows.map((row) => row.split(" ")[0])).toEqual(["ID", "0d5c2a1e-77aa…", "0d5c2a1e-77ab…", "milk"]);
+    // Two files that claim one id are not told apart by it.
+    const twice = [entry("x".repeat(36)), entry("x".repeat(36))];
+    expect(table(twice, 60)[1]?.split(" ")[0]).toMatch(/^x{8,}…$/);
   });
 
   test("shows why a session is not sound as far as there is room", () => {

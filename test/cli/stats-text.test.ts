@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import type { StatsReport } from "../../src/cli/sessions/stats/stats-report.ts";
+import { type StatsReport, statsReport } from "../../src/cli/sessions/stats/stats-report.ts";
 import { statsText } from "../../src/cli/sessions/stats/stats-text.ts";
+import { SessionStats } from "../../src/session/projections/stats.ts";
+import { decodeRecord } from "../../src/session/records.ts";
+import { assistantMessage, stepStart, textBlock } from "../fixtures/event-drafts.ts";
+import { recordsOfDrafts } from "../fixtures/stored-sessions.ts";
 
 const USED = {
   steps: 3,
@@ -34,7 +38,8 @@ function reportOf(name: string): StatsReport {
 
 /** The lines of the tables alone. */
 function tableLines(name: string, width?: number): string[] {
-  return statsText(reportOf(name), width).split("\n").slice(7);
+  const lines = statsText(reportOf(name), { zone: "UTC", width }).split("\n");
+  return lines.slice(lines.indexOf(""));
 }
 
 describe("the tables of sessions stats", () => {
@@ -57,7 +62,7 @@ describe("the tables of sessions stats", () => {
     const [, row = ""] = tableLines("m".repeat(300))
       .filter((line) => /^MODEL|^m/.test(line))
       .slice(2);
-    expect(row).toMatch(/^m{59}… +3 +123456 +7890 +1 +2 +3 +\$1\.50$/);
+    expect(row).toMatch(/^m{59}… +3 +123,456 +7,890 +1 +2 +3 +\$1\.50$/);
   });
 
   test("leave out what matters least in a narrow terminal", () => {
@@ -66,5 +71,46 @@ describe("the tables of sessions stats", () => {
     expect(heading(100)).toMatch(/STEPS +IN +OUT +CACHE READ +CACHE WRITE +REASONING +COST$/);
     expect(heading(60)).toMatch(/STEPS +IN +OUT +REASONING +COST$/);
     expect(heading(40)).toMatch(/^MODEL +IN +OUT +COST$/);
+  });
+});
+
+describe("the totals of sessions stats", () => {
+  const lineOf = (report: StatsReport, label: string, width?: number) =>
+    new RegExp(`^${label} +(.*(\n {5,}.*)*)$`, "m").exec(
+      statsText(report, { zone: "Asia/Tokyo", width }),
+    )?.[1];
+
+  test("have separators and units, and say whose days they are", () => {
+    const report = { ...reportOf("m"), events: 1_234_567, bytes: 97_254, modelMs: 1_234_567 };
+    expect(lineOf(report, "Events")).toBe("1,234,567, 95 KiB");
+    expect(lineOf(report, "Model time")).toBe("20 min 35 s");
+    expect(lineOf(report, "Tokens")).toBe(
+      "123,456 in (1 read from and 2 written to caches), 7,890 out (3 reasoning)",
+    );
+    expect(lineOf(report, "Cost")).toBe("$1.50");
+    expect(lineOf(report, "Days in")).toBe("Asia/Tokyo");
+    for (const line of statsText(report, { zone: "UTC", width: 60 }).split("\n"))
+      expect(Bun.stringWidth(line)).toBeLessThanOrEqual(60);
+  });
+
+  test("say which Steps reported no tokens, and no price for what nobody counted", () => {
+    const some = { ...reportOf("m"), steps: 5 };
+    expect(lineOf(some, "Tokens")).toEndWith("(3 reasoning); 2 Steps reported none");
+    expect(lineOf(some, "Cost")).toBe("$1.50, without 2 Steps");
+    const { cost: _, ...none } = { ...USED, steps: 0 };
+    const silent = { ...reportOf("m"), tokens: none, models: [], days: [] };
+    expect(lineOf(silent, "Tokens")).toBe("- (3 Steps reported none)");
+    expect(lineOf(silent, "Cost")).toBe("-");
+    expect(lineOf(silent, "Days in")).toBeUndefined();
+  });
+
+  test("have no cost where no Step reported tokens, though all have a price", () => {
+    const at = { turn: 1, step: 1 };
+    const stats = new SessionStats();
+    const read = { sessions: 1, torn: 0, unread: [] };
+    expect(statsReport(stats, read, {}).tokens.cost).toBe(0);
+    for (const record of recordsOfDrafts([stepStart(at), assistantMessage(at, [textBlock("Hi")])]))
+      stats.fold(decodeRecord(record.text, {}));
+    expect(statsReport(stats, read, {}).tokens).not.toContainKey("cost");
   });
 });

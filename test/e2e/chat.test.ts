@@ -28,7 +28,7 @@ describe.skipIf(process.platform === "win32")("chat", () => {
     await using folder = await TempFolder.create();
     await using chat = new TerminalProcess(["chat"], { cwd: folder.path });
     expect(await chat.sees(PROMPT)).toStartWith(
-      "Session default, in memory only: it ends with this process. --session-db PATH keeps it.\r\n",
+      "Session default, in memory only: it ends with this process. --session-db PATH\r\n  keeps it.\r\n",
     );
     chat.type("say one\r");
     expect(await chat.sees(PROMPT)).toStartWith("say one\r\r\none\r\n\r\n");
@@ -50,9 +50,14 @@ describe.skipIf(process.platform === "win32")("chat", () => {
     await using chat = new TerminalProcess(["chat"], { cwd: folder.path });
     await chat.sees(PROMPT);
     chat.type("/quit\r");
-    expect(await chat.sees(PROMPT)).toContain("holdfast: There is no command /quit\r\n  hint: /help tells");
+    expect(await chat.sees(PROMPT)).toContain(
+      "There is no command /quit\r\n  hint: /help tells of those there are, /exit leaves.",
+    );
+    chat.type("exit\r");
+    expect(await chat.sees(PROMPT)).toContain("(“exit” was not sent: /exit or Ctrl-D leaves.");
     chat.type("/help\r");
     const help = await chat.sees(PROMPT);
+    for (const line of help.split("\r\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
     for (const word of ["\\", '"""', "/exit", "Ctrl-C", "Ctrl-D"]) expect(help).toContain(word);
     chat.type(CTRL_D);
     expect(await chat.exited).toEqual({ code: 0 });

@@ -56,6 +56,8 @@ describe.each(["bash", "zsh", "fish"] as const)("the script for %s", (shell) => 
         expect.arrayContaining(["demo", "openai-compatible", "anthropic"]),
       );
       expect(await offered("completions", "")).toContain("fish");
+      expect(await offered("sessions", "list", "--state", "")).toContain("interrupted");
+      expect(await offered("sessions", "search", "x", "--in", "")).toContain("reasoning");
       expect(await offered("serve", "--session-db", "ag")).toContain("agent.db");
       expect(await offered("sessions", "show", "--session-db", "agent.db", "d")).toContain("default");
       await Bun.write(folder.at("settings.json"), '{"sessionDb": "agent.db"}');

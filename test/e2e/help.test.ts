@@ -55,11 +55,15 @@ describe("help", () => {
     for (const word of ["HOLDFAST_SESSION_DB", "/help", "Example"]) expect(stdout).toContain(word);
   });
 
-  test("keeps to 80 columns in a pipe, and has no colours there", async () => {
-    const { stdout } = await runHoldfast(["--help"]);
-    for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
-    expect(stdout).not.toContain("\u001b");
-  });
+  test.each([[["--help"]], [["sessions", "--help"]]])(
+    "keeps to 80 columns in a pipe, and has no colours there: %p",
+    async (args) => {
+      const { stdout } = await runHoldfast(args);
+      for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+      expect(stdout).not.toContain("\u001b");
+      if (args.length > 1) expect(stdout.match(/^\S.*:$/gm)).toContain("Check and mend:");
+    },
+  );
 
   test("may be left by its reader: that is no error", async () => {
     const script = '{ "$0" serve --help; echo "code $?" >&2; } | true';
@@ -132,7 +136,7 @@ describe("a mistake is told on stderr with exit code 2:", () => {
     [
       "a command that nothing is like, with all that there are",
       ["sessions", "xyzzy"],
-      /hint: There are list, show, copy, /,
+      /hint: There are list, show, tail, /,
     ],
     ["help of an unknown command", ["help", "srve"], /Did you mean `holdfast serve`\?/],
     ["help of an unknown command in a group", ["sessions", "help", "lst"], /`holdfast sessions list`/],

@@ -210,6 +210,7 @@ describe("a mistake of usage makes nothing:", () => {
     ["a target without a name", ["logs", "--to", ""], 2],
     ["a target inside of the store", ["logs", "--to", "logs/copy"], 2],
     ["a target of another kind than the store", ["logs", "--to", "sqlite:copy"], 2],
+    ["a target for session logs that is named like a database", ["logs", "--to", "new/logs.db"], 2],
     ["a store that is not there", ["nothing", "--to", "new/copy"], 3],
   ])("%s", async (_, args, code) => {
     await using folder = await holding("logs");

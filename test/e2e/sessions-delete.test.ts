@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, existsSync } from "node:fs";
 import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.ts";
 import { turnEnd, turnStart, userMessage } from "../fixtures/event-drafts.ts";
-import { cleanEnvironment, executablePath, runCommand } from "../fixtures/executable.ts";
+import { cleanEnvironment, executablePath, runCommand, runHoldfast } from "../fixtures/executable.ts";
 import { FEW_STORES, fewSessions, linesOf, listed, plantTurns, sessions } from "../fixtures/few-sessions.ts";
 import { folderState } from "../fixtures/folder-state.ts";
 import { plant, recordsOfDrafts, withStore } from "../fixtures/stored-sessions.ts";
@@ -28,12 +28,12 @@ describe.each(FEW_STORES)("sessions delete from %s", (...kind) => {
       for (const id of ["a", "it's ~/é", "c"]) await plantTurns(open, id);
     });
     const before = await sessions(folder, "show", "it's ~/é", store, "--events");
-    const gone = await sessions(folder, "delete", store, "a", "it's ~/é", "x", "a", "--yes");
-    expect(gone).toMatchObject({ code: 3, stderr: "" });
-    expect(gone.stdout).toStartWith(
-      "missing x\ndelete a: created 2023-11-14T22:13:20Z, folder /srv/x\ndelete it's ~/é: created ",
+    const gone = await sessions(folder, "delete", store, "a", "it's ~/é", "a", "--yes");
+    expect(gone).toMatchObject({ code: 0, stderr: "" });
+    expect(gone.stdout).toMatch(
+      /^to delete a: “Say 0\.”, 1 Turn, created 2023-11-1\d \d\d:\d\d, last active .*, folder \/srv\/x\nto delete it's /,
     );
-    expect(gone.stdout).toContain("\n2 deleted\n");
+    expect(gone.stdout).toContain(`\n2 deleted from ${store === "a.db" ? "sqlite" : "jsonl"}:${store}\n`);
     expect(await listed(folder, store)).toEqual(["c ok 3"]);
     expect(await runPrinted(folder, gone)).toMatchObject({ code: 0 });
     expect(await listed(folder, store)).toEqual(["a ok 3", "c ok 3", "it's ~/é ok 3"]);
@@ -72,9 +72,17 @@ describe.each(FEW_STORES.slice(0, 2))("sessions delete from %s", (...kind) => {
     const gone = await sessions(folder, "delete", store, "a", "--yes", "--purge", "--json");
     expect(gone).toMatchObject({ code: 0, stderr: "" });
     expect(linesOf(gone)).toEqual([
-      { kind: "session", id: "a", createdAt: 1_700_000_000_000, cwd: "/srv/x" },
+      {
+        kind: "session",
+        id: "a",
+        title: expect.stringContaining(SECRET),
+        turns: 1,
+        createdAt: 1_700_000_000_000,
+        lastActive: 1_700_000_000_002,
+        cwd: "/srv/x",
+      },
       { kind: "deleted", id: "a" },
-      { kind: "summary", sessions: 1, deleted: 1, failed: 0 },
+      expect.objectContaining({ kind: "summary", sessions: 1, deleted: 1, failed: 0 }),
     ]);
     expect(await listed(folder, store)).toEqual(["b ok 3"]);
     const left = await folderState(folder.path);
@@ -87,7 +95,7 @@ describe.each(FEW_STORES.slice(0, 2))("sessions delete from %s", (...kind) => {
     await using folder = await fewSessions(kind, (open) => plantTurns(open, "a"));
     const before = await folderState(folder.path);
     const asking = await sessions(folder, "delete", store, "a");
-    expect(asking).toMatchObject({ code: 2, stdout: expect.stringContaining("1 session to delete") });
+    expect(asking).toMatchObject({ code: 2, stdout: expect.stringContaining("1 session to delete from ") });
     expect(asking.stderr).toContain("--yes");
     expect(await folderState(folder.path)).toEqual(before);
     await withStore(
@@ -124,12 +132,38 @@ describe.each(FEW_STORES.slice(0, 2))("sessions delete from %s", (...kind) => {
     expect(trashes).toHaveLength(1);
     const all = await Promise.all([store, ...trashes].map((name) => listed(folder, name)));
     expect([...new Set(all.flat())].sort()).toEqual(ids.map((id) => `${id} ok 150`).sort());
-    // What was told is gone from the store, and the same command does the rest.
+    // What was told is gone from the store; the same command names what is gone, and does the rest without that.
     const told = [...output.matchAll(/"kind":"deleted","id":"(\w+)"/g)].map(([, id]) => `${id} ok 150`);
     expect(all[0]?.filter((line) => told.includes(line))).toEqual([]);
-    expect((await sessions(folder, ...args.slice(1))).code).toBe(3);
+    const again = await sessions(folder, ...args.slice(1));
+    const missing = linesOf(again).flatMap(({ kind: what, id }) => (what === "missing" ? [id] : []));
+    const left = ids.filter((id) => !missing.includes(id));
+    expect(all[0]?.length).toBe(left.length);
+    if (left.length > 0) expect((await sessions(folder, "delete", store, ...left, "--yes")).code).toBe(0);
     expect(await listed(folder, store)).toEqual([]);
   });
+});
+
+test("sessions delete deletes nothing where a named session is missing, and an argument goes before a variable", async () => {
+  await using folder = await fewSessions(FEW_STORES[0], async (open) => {
+    for (const id of ["garden-1", "garden-2", "bath"]) await plantTurns(open, id);
+  });
+  const before = await folderState(folder.path);
+  const refused = await sessions(folder, "delete", "a.db", "bath", "g", "x", "--yes");
+  expect(refused).toMatchObject({ code: 3, stdout: "missing g\nmissing x\n" });
+  expect(refused.stderr).toBe(
+    "holdfast: nothing was deleted: 2 sessions that were named are not in sqlite:a.db\n" +
+      '  hint: Give whole ids: with "g" begin garden-1, garden-2\n',
+  );
+  expect(await folderState(folder.path)).toEqual(before);
+  await withStore(folder.at("logs"), (open) => plantTurns(open, "bath"), "none");
+  const env = { HOLDFAST_SESSION_DB: "a.db" };
+  const args = ["sessions", "delete", "logs", "bath", "--yes", "--json"];
+  expect(linesOf(await runHoldfast(args, { cwd: folder.path, env })).at(-1)).toMatchObject({
+    store: "jsonl:logs",
+    deleted: 1,
+  });
+  expect(await listed(folder, "a.db")).toContain("bath ok 3");
 });
 
 test("sessions delete keeps the rows of a session that cannot be read, for a salvage", async () => {
@@ -170,7 +204,7 @@ test.skipIf(process.platform === "win32")(
     ] as const;
     for (const [keys, code, left] of answers) {
       await using terminal = new TerminalProcess(["sessions", "delete", "a.db", "a"], { cwd: folder.path });
-      await terminal.sees(/Delete 1 session\? \[y\/N\] /);
+      await terminal.sees(/Delete 1 session from sqlite:a\.db\? \[y\/N\] /);
       terminal.type(keys);
       expect(await terminal.exited).toEqual({ code });
       expect(await listed(folder, "a.db")).toHaveLength(left);

@@ -100,7 +100,10 @@ describe("sessions export", () => {
         return a?.stdout ?? "";
       }),
     );
-    expect(markdown).toStartWith("# Session `s`\n\n- created 2023-11-14T22:13:20Z\n- in `` /srv/`x`<b> ``\n");
+    expect(markdown).toStartWith("# Session `s`: ````` About ``` <script>alert(1)</script> ");
+    expect(markdown).toContain(
+      "\n\n- created 2023-11-14T22:13:20Z\n- in `` /srv/`x`<b> ``\n\n## Turn 1, user\n",
+    );
     // Five, since there are four in the text.
     const said = HOSTILE.replace("\u001b", "\\u001b").replace("\u202e", "\\u202e");
     expect(markdown).toContain(`\n\`\`\`\`\`text\n${said}\n\`\`\`\`\`\n`);
@@ -108,6 +111,7 @@ describe("sessions export", () => {
     expect(markdown).toContain("\n- tokens: 12 in, 3 out\n");
     expect(html).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
     expect(html).toContain("/srv/`x`&lt;b&gt;");
+    expect(html).toContain("<title>About ``` &lt;script&gt;alert(1)&lt;/script&gt; ");
     expect(html).not.toMatch(/<script|<img|<b>|\son\w+=|(?:src|href)=|\u202e/i);
     expect(html).not.toContain("\u001b");
     const [, hash] =
@@ -119,15 +123,19 @@ describe("sessions export", () => {
   });
 
   test("masks secrets in every format, titles and streamed pieces too, and says how many", async () => {
-    const drafts = turn(`Use ${SECRET} for ACME-1.`, `Now ${SECRET} is known to ACME-22.`);
+    const drafts: EventDraft[] = [
+      // Nothing tells here that it is one.
+      { type: "session/title", data: { title: `Keep ${SECRET.slice(3)}` } },
+      ...turn(`Use ${SECRET} for ACME-1.`, `Now ${SECRET} is known to ACME-22.`),
+    ];
     await using folder = await folderWith(drafts, { cwd: `/srv/${SECRET}` });
     const args = ["a.db", "s", "--redact", "--redact-pattern", "ACME-\\d+"];
     for (const [format, places] of [
-      // The folder; the title, what was said, the answer and the result, with two each; in programs' formats the pieces.
-      ["md", 9],
-      ["html", 9],
-      ["json", 11],
-      ["jsonl", 11],
+      // The folder; the first title; the title, what was said, the answer and the result, with two each; in programs' formats the pieces.
+      ["md", 10],
+      ["html", 10],
+      ["json", 12],
+      ["jsonl", 12],
     ] as const) {
       const { code, stdout, stderr } = await run(folder, ...args, "--format", format);
       expect({ code, stderr }).toEqual({ code: 0, stderr: `holdfast: ${places} places were masked\n` });
@@ -214,7 +222,10 @@ describe("sessions export", () => {
     });
     expect(await run(folder, ...args)).toMatchObject({ code: 4, stdout: "" });
     await Bun.write(folder.at("s.html"), "old");
-    expect(await run(folder, ...args, "--force")).toMatchObject({ code: 0, stdout: made.stdout });
+    expect(await run(folder, "a.db", "s", "-o", "s.html", "--force")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^exported s to s\.html: 12 events, [\d.]+ KiB\n$/),
+    });
     expect((await stat(folder.at("s.html"))).size).toBe(size);
 
     const names = (await readdir(folder.path)).filter((name) => !/^(?:a\.db|logs)/.test(name));
@@ -230,15 +241,23 @@ describe("sessions export", () => {
     await withStore(`sqlite:${folder.at("b.db")}`, (store) =>
       plant(store, "sound", recordsOfDrafts(turn("What?", "That."))),
     );
+    await withStore(`sqlite:${folder.at("b.db")}`, (store) =>
+      plant(store, "older", recordsOfDrafts(turn("What?", "That.")), { createdAt: 1 }),
+    );
     const all = await run(folder, "b.db", "--all", "-o", "all.jsonl", "--json");
     expect(all.code).toBe(5);
     expect(all.stderr).toMatch(/^holdfast: default is left out: .*session default, seq \d+\)\n$/);
     expect(JSON.parse(all.stdout)).toMatchObject({
-      sessions: [{ id: "sound" }],
+      sessions: [{ id: "older" }, { id: "sound" }],
       failed: [{ id: "default", code: "corrupt" }],
     });
     const lines = (await Bun.file(folder.at("all.jsonl")).text()).split("\n");
-    expect(lines.filter((line) => line.startsWith('{"type":"session",'))).toHaveLength(1);
+    expect(lines.filter((line) => line.startsWith('{"type":"session",'))).toHaveLength(2);
+    const page = await run(folder, "b.db", "--all", "--format", "md");
+    expect(page.stdout).toStartWith(
+      "# 2 sessions\n\n1. [Session `older`](#session-1): `About What?`\n2. [Session `sound`](#session-2): `About What?`\n\n" +
+        '<a id="session-1"></a>\n\n# Session `older`: `About What?`\n\n- created 1970-01-01T00:00:00Z\n',
+    );
 
     // An id is known by its beginning. A file is made of what is whole.
     expect(await run(folder, "b.db", "defau", "-o", "b.md")).toMatchObject({ code: 5, stdout: "" });
@@ -258,6 +277,11 @@ describe("sessions export", () => {
     ["a folder as its file", ["a.db", "s", "--force", "-o", "."], "-o names a folder"],
     ["a device as its file", ["a.db", "s", "--force", "-o", "/dev/null"], "-o names no file"],
     ["what is no pattern", ["a.db", "s", "--redact-pattern", "("], "is no regular expression"],
+    [
+      "a file of another format",
+      ["a.db", "s", "-o", "s.pdf"],
+      "Let its name end in .md, .html, .json or .jsonl",
+    ],
     ["another format", ["a.db", "s", "--format", "pdf"], "it must be md, json, jsonl or html"],
   ])("refuses %s with exit code 2", async (_, args, message) => {
     await using folder = await TempFolder.create();

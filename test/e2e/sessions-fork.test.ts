@@ -23,16 +23,22 @@ describe.each(FEW_STORES)("sessions fork in %s", (...kind) => {
 test("sessions fork refuses what cannot be: an id that is taken, a Turn or a session that there is not, a held store", async () => {
   await using folder = await fewSessions(FEW_STORES[0], (open) => plantTurns(open, "s"));
   const codes: (number | undefined)[] = [];
+  const hints: string[] = [];
+  const refused = async (...args: readonly string[]) => {
+    const { code, stderr } = await sessions(folder, "fork", ...args);
+    codes.push(code);
+    hints.push(/ {2}hint: (.*)/.exec(stderr)?.[1] ?? "");
+  };
   for (const args of [
     ["s", "a.db", "--session-id", "s"],
     ["s", "a.db", "--turn", "2"],
     ["x", "a.db"],
   ])
-    codes.push((await sessions(folder, "fork", ...args)).code);
-  await withStore(folder.at("a.db"), async () => {
-    codes.push((await sessions(folder, "fork", "s", "a.db")).code);
-  });
+    await refused(...args);
+  await withStore(folder.at("a.db"), () => refused("s", "a.db"));
   expect(codes).toEqual([4, 2, 3, 6]);
+  expect(hints[0]).toContain("--session-id");
+  expect(hints[3]).toContain("/api/v1/sessions/s/forks");
   expect(await listed(folder, "a.db")).toEqual(["s ok 3"]);
 });
 

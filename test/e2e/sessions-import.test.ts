@@ -56,7 +56,7 @@ describe("sessions import", () => {
     const first = await sessions(folder, "import", "all.jsonl", "one.jsonl", "--to", "jsonl:logs");
     expect(first).toMatchObject({ code: 0, stderr: "" });
     expect(first.stdout).toMatch(
-      /^imported one: 3 events, sha256 \w+\nimported two: 2 events, sha256 \w+\nalready there one: 3 events, sha256 \w+\n3 read, 2 imported, 1 already there, 0 failed\n$/,
+      /^imported one: 3 events, sha256 \w{12}…\nimported two: 2 events, sha256 \w{12}…\nalready there one: 3 events, sha256 \w{12}…\n3 read, 2 imported, 1 already there, 0 failed\n$/,
     );
     expect(await digests(folder.at("logs"))).toEqual(expected);
     const before = await folderState(folder.at("logs"));
@@ -110,7 +110,7 @@ describe("sessions import", () => {
     const cut = await sessions(folder, "import", "cut.jsonl", "--to", "b.db");
     expect(cut).toMatchObject({ code: 0, stderr: "" });
     expect(cut.stdout).toMatch(
-      /^imported one: 2 events, sha256 \w+; the end of the log is damaged or was never fully written from byte \d+ on,/,
+      /^imported one: 2 events, sha256 \w{12}…; the end of the log is damaged or was never fully written from byte \d+ on,/,
     );
     // The store may have gone on meanwhile, and then has all of it.
     await Bun.write(folder.at("other.jsonl"), whole.replace("Grüße", "Hello"));
@@ -124,10 +124,19 @@ describe("sessions import", () => {
   test("names what it reads where a file is something else, and refuses the store itself", async () => {
     await using folder = await withTwo();
     await Bun.write(folder.at("note.txt"), "Buy milk.\n");
-    const unknown = await sessions(folder, "import", "note.txt", "a.db", "--to", "logs");
+    await Bun.write(folder.at("one.json"), '{"sessions":[\n]}\n');
+    const unknown = await sessions(folder, "import", "note.txt", "one.json", "a.db", "gone", "--to", "logs");
     expect(unknown.code).toBe(7);
-    expect(unknown.stdout).toContain("failed note.txt: The format of the file is unknown");
-    expect(unknown.stdout).toContain("failed a.db: It is a SQLite database");
+    expect(unknown.stdout.replace(/ \(file .*\)/g, "")).toBe(
+      "failed note.txt: The format of the file is unknown\n" +
+        "  hint: It can be a root of session logs, or JSON Lines that `sessions export` wrote, or a session log.\n" +
+        "failed one.json: It is not the format of an export that can be read back\n" +
+        "  hint: Export the sessions with --format jsonl, and import that.\n" +
+        "failed a.db: It is a SQLite database\n" +
+        "  hint: Copy its sessions: `holdfast sessions copy --all --from a.db --to logs`.\n" +
+        "failed gone: There is nothing to import\n  hint: Check the path.\n" +
+        "0 read, 0 imported, 0 already there, 4 failed\n",
+    );
     for (const own of ["a.db", "a.db-shm", "a.db.lock"]) {
       if (!existsSync(folder.at(own))) continue;
       expect(await sessions(folder, "import", own, "--to", "a.db")).toMatchObject({ code: 2, stdout: "" });

@@ -154,15 +154,20 @@ describe("a list", () => {
     ]);
   });
 
-  test("of a store without sessions says so, and is no failure", async () => {
+  test("of a store without sessions says so, and is no failure; of a folder that is no store it is one", async () => {
     await using folder = await TempFolder.create();
-    await fill(folder.at("a.db"), []);
-    await mkdir(folder.at("logs"));
+    await mkdir(folder.at("other"));
     for (const name of ["a.db", "logs"]) {
+      await fill(folder.at(name), []);
       const { code, stdout, stderr } = await list([folder.at(name)]);
       expect({ code, stdout }).toEqual({ code: 0, stdout: "" });
       expect(stderr).toStartWith("There is no session in ");
     }
+    expect(await list([folder.at("other")])).toMatchObject({
+      code: 3,
+      stdout: "",
+      stderr: expect.stringContaining("There is no session log in the folder"),
+    });
   });
 
   test("shows no control character of a session as it is", async () => {

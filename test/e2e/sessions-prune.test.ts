@@ -36,7 +36,7 @@ describe.each(FEW_STORES.slice(0, 2))("sessions prune of %s", (...kind) => {
     const dry = await sessions(folder, "prune", "--older-than", "1d", "--dry-run", store);
     expect(dry).toMatchObject({ code: 0, stderr: "" });
     expect(dry.stdout).toMatch(
-      /^delete h2000: created .*, last active .*\ndelete h40: .*\ndelete h30: .*\n3 sessions to delete; nothing was changed\n$/,
+      /^to delete h2000: “Say 0\.”, 1 Turn, created .*, last active .*\nto delete h40: .*\nto delete h30: .*\n3 sessions to delete from (sqlite|jsonl):.*; nothing was changed\n$/,
     );
     expect(await folderState(folder.path)).toEqual(before);
     const gone = linesOf(await sessions(folder, "prune", "--older-than", "1w", "--yes", "--json", store));
@@ -93,7 +93,7 @@ test("sessions prune keeps as many as are to stay, those that were active last",
     "--purge",
     "a.db",
   );
-  expect(purged.stdout).toEndWith("deleted h2000: for good\n1 deleted\n");
+  expect(purged.stdout).toEndWith("deleted h2000: for good\n1 deleted from sqlite:a.db\n");
 });
 
 test("sessions prune needs a yes, and a store that nobody writes", async () => {
@@ -111,7 +111,7 @@ test("sessions prune leaves alone what it cannot tell the age of", async () => {
     'no event\n{"type":"turn/end","seq":3,"time":1,"data":{}}\n',
   );
   const { stdout, stderr } = await sessions(folder, "prune", "--older-than", "1d", "--yes", "logs");
-  expect(stdout).toBe("0 deleted\n");
+  expect(stdout).toBe("0 deleted from jsonl:logs\n");
   expect(stderr).toStartWith("holdfast: a is left alone, since its age is not known: ");
 });
 

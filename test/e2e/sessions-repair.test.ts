@@ -116,7 +116,9 @@ describe.each(CASES)("sessions repair of %s", (_, { args, file, step, named, kep
     expect(real).toMatchObject({ code: 0, stderr: "" });
     expect(real.stdout.split("\n").slice(0, 5)).toEqual([...lines.slice(0, 4), "done: repair default"]);
     expect(real.stdout).toMatch(
-      new RegExp(`\nok default: ${after} events, sha256 [0-9a-f]{64}\n1 of 1 step done\nto get events back `),
+      new RegExp(
+        `\nok default: ${after} events, sha256 [0-9a-f]{12}…\n1 of 1 step done\nto get events back `,
+      ),
     );
     expect(real.stdout).toEndWith(`\nto get events back that were set aside: ${back}\n`);
     if (file === LOG) expect(readFileSync(folder.at(`${file}.backup-1`)).equals(original)).toBe(true);

@@ -62,7 +62,7 @@ describe("sessions salvage", () => {
       const finished = await salvage(folder, ...args);
       expect(finished).toMatchObject({ code: 0, stderr: "" });
       expect(finished.stdout).toMatch(
-        /^salvaged s as s-salvaged: \d+ events, 6 of them taken over, 2 missing, sha256 [0-9a-f]{64}\n1 salvaged\n$/,
+        /^salvaged s as s-salvaged: \d+ events, 6 of them taken over, 2 missing, sha256 [0-9a-f]{12}…\n1 salvaged\n$/,
       );
       const shown = await runHoldfast(["sessions", "show", "s-salvaged", to], { cwd: folder.path });
       expect(shown).toMatchObject({ code: 0, stderr: "" });

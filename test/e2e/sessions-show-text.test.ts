@@ -13,6 +13,7 @@ import {
   turnStart,
   userMessage,
 } from "../fixtures/event-drafts.ts";
+import { runHoldfast } from "../fixtures/executable.ts";
 import { AT, holding, show, TALK } from "../fixtures/shown-session.ts";
 import { plant, recordsOfDrafts, recordsOfTexts, withStore } from "../fixtures/stored-sessions.ts";
 
@@ -55,11 +56,11 @@ describe("a session as a person reads it", () => {
       code: 0,
       stdout: [
         "Session s",
-        "  created  2023-11-14T22:13:20Z",
+        "  created  2023-11-14 22:13:20 (UTC)",
         "  folder   /srv/x",
         "  events   8",
         "",
-        "Turn 1, 2023-11-14T22:13:20Z",
+        "Turn 1, 2023-11-14 22:13:20",
         "",
         "User",
         "  Where is",
@@ -89,7 +90,7 @@ describe("a session as a person reads it", () => {
     await using _ = folder;
     const { stdout } = await show("s", store);
     const head =
-      "Session s\n  title    Second\n  created  2023-11-14T22:13:20Z\n  folder   /srv/x\n  model    big (p)\n";
+      "Session s\n  title    Second\n  created  2023-11-14 22:13:20 (UTC)\n  folder   /srv/x\n  model    big (p)\n";
     expect(stdout).toStartWith(head);
     const notes = [
       "\nContext from hook\n  Be brief.\n",
@@ -169,6 +170,14 @@ describe("a session as a person reads it", () => {
     expect(stdout).toContain("  red \\u001b[31m, \\u009b1m, bell \\u0007, back\\u000dover, turned \\u202e");
     expect(stdout.match(/^Turn/gm)).toHaveLength(2);
     expect(stdout).toContain("\n  Turn 9, user\n  last\n");
+  });
+
+  test("has the times of where the reader is, and programs those of UTC", async () => {
+    const { folder, store } = await holding(TALK);
+    await using _ = folder;
+    const { stdout } = await runHoldfast(["sessions", "show", "s", store], { env: { TZ: "Asia/Kolkata" } });
+    expect(stdout).toContain("\n  created  2023-11-15 03:43:20 (UTC+05:30)\n");
+    expect(stdout).toContain("\nTurn 1, 2023-11-15 03:43:20\n");
   });
 
   test("says on stderr that the last Turn is open", async () => {

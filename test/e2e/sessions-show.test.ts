@@ -162,11 +162,18 @@ describe("a part of a session", () => {
     expect(stdout).toContain(
       "\n  shown    events from 703 on\n\nTurn 1\n\nAssistant\n  Done\n\nTurn 1 ended\n",
     );
-    expect(stdout).toContain("\nTurn 2, 2023-11-14T22:13:20Z\n\nUser\n  Again\n");
+    expect(stdout).toContain("\nTurn 2, 2023-11-14 22:13:20\n\nUser\n  Again\n");
     expect((await show("s", store, "--events", "--from", "708", "--to", "708")).stdout).toBe(
       `${texts[708]}\n`,
     );
-    expect(await show("s", store, "--events", "--from", "709")).toEqual({ code: 0, stdout: "", stderr: "" });
+    expect(stdout).toEndWith("\nShown: 6 events of 2 Turns\n");
+    const stderrOfNone = "holdfast: there is no event from seq 709 on: the last one has seq 708\n";
+    const none = { code: 0, stdout: "", stderr: stderrOfNone };
+    expect(await show("s", store, "--events", "--from", "709")).toEqual(none);
+    expect(await show("s", store, "--from", "709")).toEqual({
+      ...none,
+      stdout: expect.stringMatching(/\n {2}shown {4}events from 709 on\n\nShown: 0 events\n$/),
+    });
   });
 
   test("is given by whole numbers, the first one first", async () => {

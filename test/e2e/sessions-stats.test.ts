@@ -1,4 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { formatBytes } from "../../src/cli/doctor/units.ts";
 import type { EventDraft } from "../../src/session/events.ts";
 import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.ts";
 import {
@@ -75,33 +76,36 @@ describe("stats", () => {
     await using _ = folder;
     const before = await folderState(folder.path);
     // The beginning of an id is enough.
-    const { code, stdout, stderr } = await stats("aa", store, "--prices", folder.at("prices.json"));
+    const { code, stdout, stderr } = await runHoldfast(
+      ["sessions", "stats", "aa", store, "--prices", folder.at("prices.json")],
+      { env: { TZ: "America/New_York" } },
+    );
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const bytes = RECORDS.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
     expect(stdout.replace(/^TYPE[\s\S]*?\n\n/m, "")).toBe(
       [
         "Session     aaa",
-        `Events      15, ${bytes} bytes`,
+        `Events      15, ${formatBytes(bytes)}`,
         "Turns       2 (1 completed, 1 open)",
         "Steps       2, 1 retry",
         "Model time  2.5 s",
-        "Tokens      3000 in (600 read from and 0 written to caches), 300 out (40 reasoning)",
+        "Tokens      3,000 in (600 read from and 0 written to caches), 300 out (40 reasoning)",
         "Cost        $0.0306",
+        "Days in     America/New_York",
         "",
         "TOOL         CALLS  FAILED     P50     MAX",
         "go\\u001b[2J      1       1   3.0 s   3.0 s",
         "read_file        1       0  250 ms  250 ms",
         "",
-        "MODEL        STEPS    IN  OUT  CACHE READ  CACHE WRITE  REASONING     COST",
-        "demo/demo-1      2  3000  300         600            0         40  $0.0306",
+        "MODEL        STEPS     IN  OUT  CACHE READ  CACHE WRITE  REASONING     COST",
+        "demo/demo-1      2  3,000  300         600            0         40  $0.0306",
         "",
-        "DAY         MODEL        STEPS    IN  OUT  CACHE READ  CACHE WRITE  REASONING     COST",
-        "2026-11-30  demo/demo-1      1  1000  100         600            0         40  $0.0066",
-        "2026-12-01  demo/demo-1      1  2000  200           0            0          0  $0.0240",
+        "DAY         MODEL        STEPS     IN  OUT  CACHE READ  CACHE WRITE  REASONING     COST",
+        "2026-11-30  demo/demo-1      2  3,000  300         600            0         40  $0.0306",
         "",
       ].join("\n"),
     );
-    expect(stdout).toMatch(/^TYPE +EVENTS +BYTES\nassistant\/message +2 +\d+\n/m);
+    expect(stdout).toMatch(/^TYPE +EVENTS +SIZE\nassistant\/message +2 +[\d.]+ (B|KiB)\n/m);
     expect(await folderState(folder.path)).toEqual(before);
   });
 
@@ -133,6 +137,8 @@ describe("stats", () => {
       ],
       tokens,
       models: [{ model: "demo/demo-1", ...tokens }],
+      // Days of programs are those of UTC.
+      days: [{ day: "2026-11-30" }, { day: "2026-12-01" }],
     });
   });
 

@@ -48,7 +48,7 @@ describe("the end of a session", () => {
     const store = folder.at(name);
     await withStore(store, (opened) => plant(opened, "s", LONG));
     const before = await folderState(folder.path);
-    const expected = "\nTurn 2, user\n  Count\\u001b[2J\n\nTurn 2, step 1, assistant\n  Done\n";
+    const expected = "\nTurn 2, 2023-11-14 22:13:20 (UTC)\n\nUser\n  Count\\u001b[2J\n\nAssistant\n  Done\n";
     expect(await tail("s", store, "-n", "2")).toEqual({ code: 0, stdout: expected, stderr: "" });
     const lines = (await tail("s", store, "-n", "2", "--json")).stdout.trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
@@ -71,9 +71,10 @@ describe("the end of a session", () => {
     const store = folder.at("a.db");
     await makeStore(store);
     damage(store, (database) => rewriteBody(database, SEQ.message, "milk", "Milk", { fixChecksum: false }));
+    const expected = "\nTurn 1, 2023-11-14 22:13:20 (UTC)\n\nUser\n  What do I need?\n";
     for (const more of [[], ["-f"]]) {
       const { code, stdout, stderr } = await tail("default", store, ...more);
-      expect({ code, stdout }).toEqual({ code: 5, stdout: "\nTurn 1, user\n  What do I need?\n" });
+      expect({ code, stdout }).toEqual({ code: 5, stdout: expected });
       expect(stderr).toContain("The checksum of a row does not match");
     }
   });

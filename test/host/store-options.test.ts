@@ -11,6 +11,7 @@ const VARIABLES = {
   sessionDb: { value: "a.db", source: "HOLDFAST_SESSION_DB" },
   sessionDir: { value: "logs", source: "HOLDFAST_SESSION_DIR" },
 };
+const VARIABLES_OF_ONE = { sessionDb: VARIABLES.sessionDb };
 const UNSET = { sessionDb: { value: undefined, source: "sessionDb" } };
 const EMPTY = { value: "", source: "HOLDFAST_SESSION_DB" };
 
@@ -81,6 +82,40 @@ describe("a store among ids", () => {
     expect(storeAndId(UNSET, one, other)).toMatchObject({ name: { path: other }, id: one });
     expect(storeAndId(UNSET, "s", "new.db")).toMatchObject({ name: { path: "new.db" }, id: "s" });
     expect(() => storeAndIds(UNSET, ["s", "t"])).toThrow("No store is named");
+  });
+
+  test("goes before a variable where it is there; beside a flag all are ids", async () => {
+    await using folder = await TempFolder.create();
+    const there = folder.at("b.db");
+    await Bun.write(there, "");
+    const name = { kind: "sqlite", path: there } as const;
+    for (const args of [
+      [there, "s"],
+      ["s", there],
+    ])
+      expect(storeAndIds(VARIABLES_OF_ONE, args)).toEqual({ name, ids: ["s"] });
+    expect(storeAndIds(VARIABLES_OF_ONE, ["jsonl:x", "s"])).toMatchObject({
+      name: { path: "x" },
+      ids: ["s"],
+    });
+    expect(storeAndIds(VARIABLES_OF_ONE, ["s", "new.db"])).toMatchObject({
+      name: { path: "a.db" },
+      ids: ["s", "new.db"],
+    });
+    expect(storeAndIds({ sessionDb: FLAGS.sessionDb }, [there, "s"])).toMatchObject({
+      name: { path: "a.db" },
+      ids: [there, "s"],
+    });
+  });
+
+  test("is not the one session that a command needs", async () => {
+    await using folder = await TempFolder.create();
+    const there = folder.at("a.db");
+    await Bun.write(there, "");
+    const message = `No session is named: ${JSON.stringify(there)} is taken for the store`;
+    expect(() => storeAndId(UNSET, there, undefined)).toThrow(message);
+    // Where a store is named in another way it may well be an id.
+    expect(storeAndId(VARIABLES_OF_ONE, there, undefined)).toMatchObject({ id: there });
   });
 });
 

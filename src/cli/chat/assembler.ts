@@ -2,9 +2,12 @@
 export type Entry =
   | { readonly kind: "input"; readonly text: string }
   /** The words behind the slash. */
-  | { readonly kind: "command"; readonly name: string };
+  | { readonly kind: "command"; readonly name: string }
+  /** A line that other programs are left with. */
+  | { readonly kind: "farewell"; readonly text: string };
 
 const FENCE = '"""';
+const FAREWELLS: ReadonlySet<string> = new Set(["exit", "quit"]);
 
 /**
  * Makes inputs of lines. A line that ends in a backslash goes on with the next one; a line of three quotation marks opens
@@ -14,6 +17,12 @@ const FENCE = '"""';
 export class InputAssembler {
   #lines: string[] = [];
   #isBlock = false;
+  readonly #hasFarewells: boolean;
+
+  /** @param hasFarewells whether a line that other programs are left with is told from an input */
+  constructor(hasFarewells = false) {
+    this.#hasFarewells = hasFarewells;
+  }
 
   /** Whether lines are missing. */
   get isOpen(): boolean {
@@ -28,6 +37,8 @@ export class InputAssembler {
     else if (isFence && !this.isOpen) this.#isBlock = true;
     else if (line.endsWith("\\")) this.#lines.push(line.slice(0, -1));
     else {
+      if (this.#hasFarewells && !this.isOpen && FAREWELLS.has(line.trim()))
+        return { kind: "farewell", text: line.trim() };
       this.#lines.push(line);
       return toEntry(this.#take());
     }

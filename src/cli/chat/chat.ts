@@ -11,15 +11,21 @@ import { TerminalView, terminalStyle } from "../conversation/terminal-view.ts";
 import { EXIT, reportError } from "../exit-codes.ts";
 import { Output } from "../output.ts";
 import { printableLine } from "../printable.ts";
+import { outputStyle, TranscriptStyle } from "../sessions/show/transcript-style.ts";
 import { StopSignals } from "../stop-signals.ts";
+import { hanging, outputColumns } from "../wrap.ts";
+import type { Entry } from "./assembler.ts";
 import { type Inputs, PipedInputs } from "./inputs.ts";
 import { inputHistory, openingText } from "./opening.ts";
 import { TerminalInputs } from "./terminal-inputs.ts";
 
-const HELP = `An input is one line. A line that ends in \\ goes on with the next one. A line of """ opens a block of lines, and
-another one closes it. An input that begins with a slash is written with two.
-/exit or Ctrl-D leaves, also while an answer is made. Ctrl-C stops the answer, or empties the line.
-`;
+const HELP = [
+  "An input is one line. A line that ends in \\ goes on with the next one.",
+  'A line of """ opens a block of lines, and another one closes it.',
+  "An input that begins with a slash is written with two.",
+  "/exit or Ctrl-D leaves, also while an answer is made.",
+  "Ctrl-C stops the answer, or empties the line.",
+];
 
 /** Errors of a store after which the next Turn may do better. */
 const GOES_ON = new Set<string>(["storage-full", "storage-failed", "not-serialisable", "invalid-event"]);
@@ -32,7 +38,9 @@ export async function chat(raw: RawOptions): Promise<number> {
   await using runtime = await openLocal(config);
   const conversation = new Conversation(runtime, stop);
   if (!isTerminal) return await conversation.holdPiped();
-  return await conversation.holdAtTerminal(openingText(runtime, config));
+  return await conversation.holdAtTerminal(
+    openingText(runtime, config, new TranscriptStyle(outputStyle(process.env, process.stdout))),
+  );
 }
 
 class Conversation {
@@ -83,11 +91,22 @@ class Conversation {
       this.#cancel = new AbortController();
       const entry = await inputs.next();
       if (entry === undefined) break;
-      const ended = entry.kind === "input" ? await this.#turn(entry.text) : await this.#command(entry.name);
+      const ended = await this.#take(entry);
       if (ended === undefined) break;
       if (code === EXIT.ok) code = ended;
     }
     return this.#stop.code ?? this.#output.exitCode ?? code;
+  }
+
+  /** Nothing when it says to leave. */
+  async #take(entry: Entry): Promise<number | undefined> {
+    if (entry.kind === "input") return await this.#turn(entry.text);
+    if (entry.kind === "command") return await this.#command(entry.name);
+    const { text } = entry;
+    await this.#print(
+      `${hanging(`(“${text}” was not sent: /exit or Ctrl-D leaves. Between two lines of """ it is an input.)`, outputColumns(), " ")}\n`,
+    );
+    return EXIT.ok;
   }
 
   /** Runs one Turn and says how it ended. @throws HoldfastError when there can be no other one */
@@ -118,13 +137,14 @@ class Conversation {
   async #command(name: string): Promise<number | undefined> {
     if (name === "exit") return undefined;
     if (name === "help") {
-      await this.#print(HELP);
+      const columns = outputColumns();
+      await this.#print(HELP.map((line) => `${hanging(line, columns, "  ")}\n`).join(""));
       return EXIT.ok;
     }
     const shown = printableLine(clip(name, 40));
     process.stderr.write(
       `holdfast: There is no command /${shown}\n` +
-        `  hint: /help tells of those there are. An input that begins with a slash is written with two: //${shown}\n`,
+        `  hint: /help tells of those there are, /exit leaves. With two slashes it is an input: //${shown}\n`,
     );
     return EXIT.usage;
   }

@@ -30,7 +30,7 @@ export class TerminalInputs implements Inputs {
   readonly #keyboard = new Keyboard();
   readonly #marksPastes: boolean;
   readonly #readline: Interface;
-  readonly #assembler = new InputAssembler();
+  readonly #assembler = new InputAssembler(true);
   /** Complete ones that wait. */
   readonly #ready: Entry[] = [];
   /** Lines of a paste so far; absent outside of one. */
@@ -76,7 +76,7 @@ export class TerminalInputs implements Inputs {
     if (entry === undefined) this.#prompt(typed);
     else {
       // It was sent while nothing was shown.
-      const text = entry.kind === "input" ? entry.text : `/${entry.name}`;
+      const text = entry.kind === "command" ? `/${entry.name}` : entry.text;
       this.#screen.write(`${PROMPT}${printable(text)}\n`);
       this.#screen.isShown = false;
       this.#readline.write(typed);

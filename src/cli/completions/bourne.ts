@@ -17,11 +17,17 @@ const sessionsFunction = (models: readonly CommandModel[]) => `_holdfast_session
       ${patterns(sourceFlags(models))}) store=("$(_holdfast_nth "$next" "$@")") ;;
     esac
   done
-  if [[ \${#store[@]} -eq 0 && -n $first && -z "$HOLDFAST_SESSION_DB$HOLDFAST_SESSION_DIR$HOLDFAST_CONFIG" ]]; then
-    case "$place" in
-      ${patterns(storeFirst(models))}) store=("$first") ;;
-    esac
-  fi
+  case "\${store[*]} $place" in
+    *"--session-"*) ;;
+    ${storeFirst(models)
+      .map((path) => `*${quoted(` ${path}`)}`)
+      .join("|")})
+      case "$first" in
+        sqlite:*|jsonl:*) store=("$first") ;;
+        *) if [[ -e "$first" ]]; then store=("$first"); fi ;;
+      esac
+      ;;
+  esac
   holdfast sessions list "\${store[@]}" --ids </dev/null 2>/dev/null |
     head -n 500 | sed -n '/^[A-Za-z0-9._-]*$/p'
 }

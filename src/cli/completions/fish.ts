@@ -59,8 +59,12 @@ function __holdfast_sessions
                 contains -- "$place[1] --from" $__holdfast_sources; and set store $words[(math $i + 1)]
         end
     end
-    if test -z "$store$HOLDFAST_SESSION_DB$HOLDFAST_SESSION_DIR$HOLDFAST_CONFIG"
-        contains -- "$place[1]" $__holdfast_store_first; and set store $place[3]
+    if not string match -q -- '*--session-*' "$store"
+        if contains -- "$place[1]" $__holdfast_store_first
+            if string match -q -r '^(sqlite|jsonl):' -- "$place[3]"; or test -e "$place[3]"
+                set store $place[3]
+            end
+        end
     end
     holdfast sessions list $store --ids </dev/null 2>/dev/null | head -n 500 | string match -r '^[A-Za-z0-9._-]+$'
 end

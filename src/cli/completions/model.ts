@@ -1,5 +1,7 @@
 import type { Option } from "@commander-js/extra-typings";
 import { PROVIDER_NAMES } from "../../agent/providers/index.ts";
+import { SPEAKERS } from "../../session/search/said.ts";
+import { STATE_NAMES } from "../sessions/list/list-filters.ts";
 
 /** What may stand in a place of the command line. */
 export type Kind =
@@ -47,6 +49,8 @@ export interface CommandTree {
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   provider: PROVIDER_NAMES,
   jsonlEncoding: ["zstd", "none"],
+  state: STATE_NAMES,
+  in: SPEAKERS,
 };
 const SESSIONS = new Set(["sessionId", "forkFrom", "parent"]);
 const PATH = /^(path|file|root|folder|dir|store)(\||$)/i;

@@ -9,6 +9,7 @@ import { sqliteVersion } from "../../store/sqlite/version.ts";
 import { EXIT, exitCodeFor } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
 import { StopSignals } from "../stop-signals.ts";
+import { outputColumns } from "../wrap.ts";
 import { reportText } from "./text.ts";
 
 /** What `holdfast doctor` tells, as `--json` prints it. Source: docs/cli.md. */
@@ -49,7 +50,7 @@ export async function doctor(
         ? { findings: [NO_STORE] }
         : await examineStore(name, { ...tools, signal: stop.signal, mayWrite: write });
     const report = { ...thisProgram(), ...health };
-    process.stdout.write(json ? `${jsonText(report)}\n` : reportText(report));
+    process.stdout.write(json ? `${jsonText(report)}\n` : reportText(report, outputColumns()));
     const problem = report.findings.find(({ level }) => level === "problem");
     return problem === undefined ? EXIT.ok : exitCodeFor(problem.code);
   } catch (error) {

@@ -1,7 +1,7 @@
-import type { Level } from "../../store/health/findings.ts";
 import { formatMilliseconds } from "../../store/health/sync-probe.ts";
 import { printableLine } from "../printable.ts";
 import { storeFlag } from "../sessions/next-step.ts";
+import { hanging, labelled } from "../wrap.ts";
 import type { DoctorReport } from "./doctor.ts";
 import { formatBytes } from "./units.ts";
 
@@ -9,8 +9,11 @@ type Line = readonly [label: string, value: string];
 
 const LEVEL_WIDTH = "problem".length;
 
-/** A report as a person reads it: what there is, then what was found. */
-export function reportText(report: DoctorReport): string {
+/**
+ * A report as a person reads it: what there is, then what was found.
+ * @param columns of the terminal; lines are not wrapped where there is none
+ */
+export function reportText(report: DoctorReport, columns: number | undefined): string {
   const lines = [
     ...programLines(report),
     ...storeLines(report),
@@ -19,28 +22,31 @@ export function reportText(report: DoctorReport): string {
     ...logLines(report),
   ];
   const width = Math.max(...lines.map(([label]) => label.length));
-  const facts = lines.map(([label, value]) => `${label.padEnd(width)}  ${printableLine(value)}\n`).join("");
-  return `${facts}\n${report.findings.map(findingText).join("")}${contentsText(report)}`;
+  const line = (label: string, value: string, room: number) =>
+    `${labelled(`${label.padEnd(room)}  `, printableLine(value), columns)}\n`;
+  const facts = lines.map(([label, value]) => line(label, value, width));
+  const findings = report.findings
+    .flatMap(findingLines)
+    .map(([label, value]) => line(label, value, LEVEL_WIDTH));
+  return `${facts.join("")}\n${findings.join("")}${contentsText(report, columns)}`;
 }
 
 /** What a person may take a sound report for. */
-function contentsText({ store }: DoctorReport): string {
+function contentsText({ store }: DoctorReport, columns: number | undefined): string {
   if (store === undefined || (store.state !== "store" && store.state !== "refused")) return "";
-  const command = `holdfast sessions verify ${storeFlag(store)}`;
-  return `\n${printableLine(`The contents were not checked. That is done by: ${command}`)}\n`;
+  const text = "The contents were not checked. That is done by:";
+  const command = printableLine(`holdfast sessions verify ${storeFlag(store)}`);
+  // A command that is broken cannot be copied.
+  const fits = columns === undefined || Bun.stringWidth(`${text} ${command}`) <= columns;
+  return `\n${fits ? `${text} ${command}` : `${hanging(text, columns)}\n  ${command}`}\n`;
 }
 
-function findingText({ level, code, what, where, hint }: DoctorReport["findings"][number]): string {
-  const more = [
-    ...(where === undefined ? [] : [`where: ${where}`]),
-    ...(hint === undefined ? [] : [`hint: ${hint}`]),
+function findingLines({ level, code, what, where, hint }: DoctorReport["findings"][number]): Line[] {
+  return [
+    [level, `${code}: ${what}`],
+    ...(where === undefined ? [] : [["", `where: ${where}`] as const]),
+    ...(hint === undefined ? [] : [["", `hint: ${hint}`] as const]),
   ];
-  const first = `${levelText(level)}  ${code}: ${printableLine(what)}\n`;
-  return first + more.map((text) => `${" ".repeat(LEVEL_WIDTH)}  ${printableLine(text)}\n`).join("");
-}
-
-function levelText(level: Level): string {
-  return level.padEnd(LEVEL_WIDTH);
 }
 
 function programLines({ version, platform, bun, sqlite }: DoctorReport): Line[] {

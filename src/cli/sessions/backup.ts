@@ -1,7 +1,7 @@
 import { chosenStore } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
 import { type BackupFault, type BackupReport, backupStore } from "../../store/backup.ts";
-import { formatStoreName, type StoreName } from "../../store/store-name.ts";
+import { formatStoreName, looksLikeDatabase, type StoreName } from "../../store/store-name.ts";
 import { EXIT, exitCodeFor } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
 import { type Output, printingOn } from "../output.ts";
@@ -37,8 +37,8 @@ export async function backup(
 function targetOf(given: string, kind: StoreName["kind"]): string {
   const refused = (why: string, hint: string) =>
     new UsageError(`--to cannot be ${JSON.stringify(given)}: ${why}`, hint);
-  const [, prefix = kind, path = ""] = /^(?:(sqlite|jsonl):)?(.*)$/s.exec(given) ?? [];
-  if (prefix !== kind) {
+  const [, named, path = ""] = /^(?:(sqlite|jsonl):)?(.*)$/s.exec(given) ?? [];
+  if ((named ?? kind) !== kind) {
     throw refused(
       "a backup is of the same kind as its store",
       "`holdfast sessions copy --all` writes the sessions of a store as another kind.",
@@ -49,6 +49,12 @@ function targetOf(given: string, kind: StoreName["kind"]): string {
   }
   if (kind === "sqlite" && /[/\\]$/.test(path))
     throw refused("a database is backed up as one file", "Name the file, too.");
+  if (kind === "jsonl" && named === undefined && looksLikeDatabase(path)) {
+    throw refused(
+      "session logs are backed up as a folder, and this is the name of a database",
+      `Name a folder. \`holdfast sessions copy --all\` writes the sessions of a store as another kind.`,
+    );
+  }
   return path;
 }
 

@@ -3,6 +3,7 @@ import type { CopyResult } from "../../store/copy.ts";
 import { TORN_END } from "../../store/finding.ts";
 import type { SessionSummary } from "../../store/persistence.ts";
 import { printableLine } from "../printable.ts";
+import { digestText } from "./digest-text.ts";
 
 /** What became of one session, as `--json` prints it. Source: docs/cli.md. */
 export type CopyReport =
@@ -58,7 +59,7 @@ function contents(
   resumed = "",
 ): string {
   const rest = torn ? `; the ${TORN_END}, and that piece was left out` : "";
-  return `${events} ${events === 1 ? "event" : "events"}${resumed}, sha256 ${digest}${rest}`;
+  return `${events} ${events === 1 ? "event" : "events"}${resumed}, ${digestText(digest)}${rest}`;
 }
 
 /** How many sessions came to which end: the last line for people. */

@@ -3,13 +3,17 @@ import { ToolRegistry } from "../../agent/tools/registry.ts";
 import { storeAndId } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
 import { isEvent } from "../../session/events.ts";
-import { openStore } from "../../store/open-store.ts";
+import { AlreadyExistsError } from "../../store/errors.ts";
 import type { SessionPersistence } from "../../store/persistence.ts";
 import { EXIT } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
 import { printingOn } from "../output.ts";
 import { printableLine } from "../printable.ts";
-import { storedId } from "./stored-id.ts";
+import { openIdle, storedId } from "./stored-id.ts";
+
+const OTHER_ID = "Name another id with --session-id, or leave it out for a new one.";
+const overHttp = (id: string) =>
+  `or let it fork the session if it is a Host that serves it: POST /api/v1/sessions/${encodeURIComponent(id)}/forks`;
 
 export interface ForkFlags {
   /** Seq of a `turn/end`, as it was given. */
@@ -35,12 +39,16 @@ export function fork(
   const newSessionId = flags.newId ?? crypto.randomUUID();
   return printingOn(async (output) => {
     const id = await storedId(name, given);
-    await using store = await openStore(name, { clock: Date.now, chunkWindowMs: 0, thread: "process" });
+    await using store = await openIdle(name, overHttp(id));
     const boundary = turn === undefined ? at : await endOfTurn(store, id, turn);
     const settings = { tools: new ToolRegistry(), maxSteps: 1, newId: () => crypto.randomUUID() };
     const agents = new Agents(store, settings, Date.now);
     const place = boundary === undefined ? {} : { boundary };
-    await using agent = await agents.fork({ sessionId: id, newSessionId, ...place });
+    await using agent = await agents
+      .fork({ sessionId: id, newSessionId, ...place })
+      .catch((error: unknown) => {
+        throw error instanceof AlreadyExistsError ? new AlreadyExistsError(newSessionId, OTHER_ID) : error;
+      });
     const { header, log } = agent.session;
     const end = (header.seedLength ?? 0) - 1;
     const report = { id: header.id, parent: id, at: end, events: log.length };

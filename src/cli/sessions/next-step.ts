@@ -17,7 +17,7 @@ export function afterVerify(
   store: StoreName,
 ): string {
   if ([...codes].every((code) => FOR_SALVAGE.has(code))) return salvageCommand(formatStoreName(store), ids);
-  return ["holdfast sessions repair --dry-run", ...ids.map(shellWord), storeFlag(store)].join(" ");
+  return sessionsCommand("repair --dry-run", ids, storeFlag(store));
 }
 
 /** How to get the events back that a repair sets aside: a command for each file that holds them. */
@@ -45,8 +45,25 @@ function setAsideBy(step: RepairStep): { readonly source: string; readonly id?: 
 
 /** With STORE in the place of the target. */
 export function salvageCommand(from: string, ids: readonly string[]): string {
-  const words = ["holdfast sessions salvage", ...ids.map(shellWord), "--from", shellWord(from), "--to STORE"];
-  return words.join(" ");
+  return sessionsCommand("salvage", ids, `--from ${shellWord(from)} --to STORE`);
+}
+
+/**
+ * A command of the group for these sessions.
+ * @param name with what always goes with it
+ * @param flags as a shell takes them
+ */
+function sessionsCommand(name: string, ids: readonly string[], flags: string): string {
+  const words = ids.map(shellWord);
+  // An id that begins like a flag is none behind `--`, and all that follows it are ids.
+  const rest = ids.some((id) => id.startsWith("-")) ? [flags, "--", ...words] : [...words, flags];
+  return ["holdfast sessions", name, ...rest].join(" ");
+}
+
+/** The command that shows all of a session. */
+export function showCommand(id: string, store: StoreName): string {
+  const dashes = id.startsWith("-") ? "-- " : "";
+  return `holdfast sessions show ${dashes}${shellWord(id)} ${shellWord(formatStoreName(store))}`;
 }
 
 /** The flag that names a store. */
@@ -56,5 +73,6 @@ export function storeFlag({ kind, path }: StoreName): string {
 
 /** A word as a shell takes it. */
 export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  // Some shells look for a command behind `=`.
+  return /^(?!=)[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

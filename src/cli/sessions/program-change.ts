@@ -58,7 +58,7 @@ export function addDelete(sessions: Command, finish: (code: number) => void, sto
   const command = sessions
     .command("delete")
     .description("move sessions to a trash folder beside the store; also damaged ones")
-    .argument("[store]", "store that has them, where no flag or variable names it")
+    .argument("[store]", "store that has them, in place of a flag")
     .argument("[id...]", "sessions to delete")
     .addOption(db())
     .addOption(dir())
@@ -82,7 +82,7 @@ export function addPrune(sessions: Command, finish: (code: number) => void, stor
     .command("prune")
     .description("delete the sessions in which nothing has happened for long")
     .argument("[store]", "store to prune, in place of a flag")
-    .requiredOption("--older-than <age>", "age of the last event: 12h, 30d, 2w")
+    .requiredOption("--older-than <age>", "how long ago it was last active: 12h, 30d, 2w")
     .addOption(new Option("--keep <number>", "keep so many sessions in any case, the last active ones"))
     .addOption(new Option("--dry-run", "only say what would be deleted"))
     .addOption(db())

@@ -6,7 +6,7 @@ export function addCompact(sessions: Command, finish: (code: number) => void, st
   const command = sessions
     .command("compact")
     .description("make sessions smaller on the disk; their events stay the same to the byte")
-    .argument("[store]", "store to compact, where no flag or variable names it")
+    .argument("[store]", "store to compact, in place of a flag")
     .argument("[id...]", "sessions to compact; none with --all")
     .addOption(flag("--session-db <path>", "SQLite file that keeps the sessions"))
     .addOption(flag("--session-dir <root>", "folder of session logs"))

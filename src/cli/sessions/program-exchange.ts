@@ -8,7 +8,7 @@ export function addExport(sessions: Command, finish: (code: number) => void, sto
   const command = sessions
     .command("export")
     .description("write sessions as Markdown, HTML, JSON or JSON Lines")
-    .argument("[store]", "store to read, where no flag or variable names it")
+    .argument("[store]", "store to read, in place of a flag")
     .argument("[id...]", "sessions to write, in this order; the beginning of an id is enough")
     .addOption(flag("--session-db <path>", "SQLite file that keeps the sessions"))
     .addOption(flag("--session-dir <root>", "folder of session logs"))

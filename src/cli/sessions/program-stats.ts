@@ -19,18 +19,22 @@ export function addTail(sessions: Command, finish: (code: number) => void, store
     .addOption(storeFlags.dir())
     .addOption(new Option("-f, --follow", "go on with what is committed, until Ctrl-C"))
     .addOption(new Option("-n, --lines <number>", "how many of the last entries or events; 10 if not given"))
-    .addOption(new Option("--events", "show events in place of entries, one JSON object a line"))
-    .addOption(new Option("--json", "print one JSON object an entry, one a line").conflicts("events"))
+    .addOption(new Option("--full", "shorten nothing, and show reasoning"))
+    .addOption(
+      new Option("--events", "show events in place of entries, one JSON object a line").conflicts("full"),
+    )
+    .addOption(
+      new Option("--json", "print one JSON object an entry, one a line").conflicts(["events", "full"]),
+    )
     .addHelpText(
       "after",
       `${stores}\n\nWith -f the session need not be there yet.\n\nExamples:\n  holdfast sessions tail default ./data/agent.db -f\n  holdfast sessions tail default jsonl:./sessions -n 1`,
     );
-  command.action(async (id, store, { follow, lines, json, events, ...options }) => {
+  command.action(async (id, store, { follow, lines, json, events, full, ...options }) => {
     const { tail } = await import("./tail/tail.ts");
     const form = events === true ? "events" : json === true ? "json" : "text";
-    finish(
-      await tail(rawOptions(command, options), store, id, { follow: follow === true, count: lines, form }),
-    );
+    const flags = { follow: follow === true, count: lines, form, full: full === true } as const;
+    finish(await tail(rawOptions(command, options), store, id, flags));
   });
 }
 

@@ -1,5 +1,5 @@
 import { type Command, Option } from "@commander-js/extra-typings";
-import { flag, rawOptions } from "../options.ts";
+import { flag, rawOptions, WRAPPED } from "../options.ts";
 import { addDelete, addFork, addPrune, addRename } from "./program-change.ts";
 import { addCompact } from "./program-compact.ts";
 import { addExport, addImport } from "./program-exchange.ts";
@@ -18,23 +18,29 @@ export function addSessions(program: Command, finish: (code: number) => void): v
     .description("find, read, follow, export, copy, check, repair, back up and delete stored sessions");
   // Before the name of the command or after it.
   sessions.addOption(flag("--config <file>", "JSON file with settings; the store that it names is the one"));
+  // The names alone, for the arguments would leave no room for what the commands do; the help of each tells its own.
+  sessions.configureHelp({ ...WRAPPED, subcommandTerm: (command) => command.name() });
+  sessions.commandsGroup("Find and read:");
   addList(sessions, finish);
   addShow(sessions, finish);
-  addCopy(sessions, finish);
-  addVerify(sessions, finish);
-  addRepair(sessions, finish);
-  addSalvage(sessions, finish);
-  addBackup(sessions, finish);
-  addCompact(sessions, finish, STORES);
-  addFork(sessions, finish, STORES);
-  addRename(sessions, finish, STORES);
-  addDelete(sessions, finish, STORES);
-  addPrune(sessions, finish, STORES);
   addTail(sessions, finish, STORES);
   addSearch(sessions, finish, STORES);
   addStats(sessions, finish, STORES);
+  sessions.commandsGroup("Copy and keep:");
   addExport(sessions, finish, STORES);
   addImport(sessions, finish, STORES);
+  addCopy(sessions, finish);
+  addBackup(sessions, finish);
+  sessions.commandsGroup("Change:");
+  addFork(sessions, finish, STORES);
+  addRename(sessions, finish, STORES);
+  addCompact(sessions, finish, STORES);
+  addDelete(sessions, finish, STORES);
+  addPrune(sessions, finish, STORES);
+  sessions.commandsGroup("Check and mend:");
+  addVerify(sessions, finish);
+  addRepair(sessions, finish);
+  addSalvage(sessions, finish);
 }
 
 function addList(sessions: Command, finish: (code: number) => void): void {
@@ -133,7 +139,7 @@ function addVerify(sessions: Command, finish: (code: number) => void): void {
   const command = sessions
     .command("verify")
     .description("check a store and its sessions, and say what is wrong; reads only")
-    .argument("[store]", "store to check, where no flag or variable names it")
+    .argument("[store]", "store to check, in place of a flag")
     .argument("[id...]", "sessions to check; all when none is named")
     .addOption(storeFlags.db())
     .addOption(storeFlags.dir())
@@ -154,7 +160,7 @@ function addRepair(sessions: Command, finish: (code: number) => void): void {
   const command = sessions
     .command("repair")
     .description("make damaged sessions sound again, with a backup, and with all that is cut set aside")
-    .argument("[store]", "store to repair, where no flag or variable names it")
+    .argument("[store]", "store to repair, in place of a flag")
     .argument("[id...]", "sessions to repair; all that need it when none is named")
     .addOption(storeFlags.db())
     .addOption(storeFlags.dir())

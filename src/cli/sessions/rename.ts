@@ -1,13 +1,14 @@
-import { chosenStore } from "../../host/store-options.ts";
+import { storeAndId } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
 import { TORN_END } from "../../store/finding.ts";
-import { openStore } from "../../store/open-store.ts";
 import { EXIT } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
 import { printingOn } from "../output.ts";
 import { printableLine } from "../printable.ts";
-import { storedId } from "./stored-id.ts";
+import { openIdle, storedId } from "./stored-id.ts";
 
+/** Titles are given to idle stores only. */
+const WAIT = "or wait for it: a Host takes no title over HTTP";
 /** Longest title, in UTF-16 units. */
 const MAX_TITLE = 500;
 
@@ -15,15 +16,15 @@ const MAX_TITLE = 500;
 export function rename(
   raw: RawOptions,
   argument: string | undefined,
-  given: string,
+  session: string,
   title: string,
   { json }: { readonly json: boolean },
 ): Promise<number> {
-  const name = chosenStore(raw, argument);
+  const { name, id: given } = storeAndId(raw, session, argument);
   const text = checkTitle(title);
   return printingOn(async (output) => {
     const id = await storedId(name, given);
-    await using store = await openStore(name, { clock: Date.now, chunkWindowMs: 0, thread: "process" });
+    await using store = await openIdle(name, WAIT);
     await using preparation = await store.prepare(id);
     // As other programs write it; those that know which messages a title was made of name their seqs.
     const data = { title: text, messageSeqs: [], source: { kind: "user" } };

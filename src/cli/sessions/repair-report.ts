@@ -9,20 +9,24 @@ import type {
 } from "../../store/repairer.ts";
 import { formatStoreName, type StoreName } from "../../store/store-name.ts";
 import { printableLine } from "../printable.ts";
+import { hanging } from "../wrap.ts";
 import { afterRepair, salvageCommand } from "./next-step.ts";
 import { counted, findingJson, reasonText } from "./verify-report.ts";
 
 /* How a repair is told: lines for people, or JSON (docs/cli.md, "holdfast sessions repair"). */
 
-/** A step that is to be done, in several lines. */
-export function stepText(step: RepairStep): string {
+/**
+ * A step that is to be done, in several lines.
+ * @param columns of the terminal; lines are not wrapped where there is none
+ */
+export function stepText(step: RepairStep, columns: number | undefined): string {
   const lines = [
     headline(step),
     `  reason: ${reasonText(step.reason)}`,
     `  backup ${step.backup}`,
     ...(step.quarantine === undefined ? [] : [`  quarantine ${step.quarantine}`]),
   ];
-  return `${lines.map(printableLine).join("\n")}\n`;
+  return `${lines.map((line) => hanging(printableLine(line), columns, "    ")).join("\n")}\n`;
 }
 
 /** A step that is done. */
@@ -45,12 +49,11 @@ export function doneJson(step: RepairStep): object {
 }
 
 /** What no repair can help, and what to do instead. */
-export function helplessText(finding: Finding, store: StoreName): string {
-  const lines = [
-    `cannot repair ${finding.place.sessionId ?? formatStoreName(store)}: ${reasonText(finding)}`,
-    `  instead: ${insteadOf(finding, store)}`,
-  ];
-  return `${lines.map(printableLine).join("\n")}\n`;
+export function helplessText(finding: Finding, store: StoreName, columns: number | undefined): string {
+  const what = `cannot repair ${finding.place.sessionId ?? formatStoreName(store)}: ${reasonText(finding)}`;
+  // A command that is broken cannot be copied.
+  const instead = `  instead: ${insteadOf(finding, store)}`;
+  return `${hanging(printableLine(what), columns, "    ")}\n${printableLine(instead)}\n`;
 }
 
 export function helplessJson(finding: Finding, store: StoreName): object {

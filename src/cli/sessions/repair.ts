@@ -10,6 +10,7 @@ import { jsonText } from "../json-text.ts";
 import { type Output, printing, printingOn } from "../output.ts";
 import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
+import { outputColumns } from "../wrap.ts";
 import {
   doneJson,
   doneText,
@@ -79,7 +80,10 @@ class RepairCommand {
     const { dryRun } = this.#flags;
     const { plan, done } = dryRun ? await this.#plan() : await this.#repair();
     for (const finding of plan.helpless) {
-      await this.#print(helplessText(finding, this.#name), helplessJson(finding, this.#name));
+      await this.#print(
+        helplessText(finding, this.#name, outputColumns()),
+        helplessJson(finding, this.#name),
+      );
     }
     const isSound = done.length === 0 || this.#signal.aborted || (await this.#check(done));
     await this.#print(summaryText(plan, done.length, dryRun, this.#name), summaryJson(plan, done.length));
@@ -102,7 +106,7 @@ class RepairCommand {
 
   async #plan(): Promise<{ readonly plan: RepairPlan; readonly done: readonly RepairStep[] }> {
     const plan = await planRepair(this.#name, { ...this.#chosen, signal: this.#signal });
-    for (const step of plan.steps) await this.#print(stepText(step), stepJson(step));
+    for (const step of plan.steps) await this.#print(stepText(step, outputColumns()), stepJson(step));
     return { plan, done: [] };
   }
 
@@ -120,7 +124,7 @@ class RepairCommand {
     for (const step of plan.steps) {
       if (this.#signal.aborted) break;
       // Told before it is done: whoever ends the program in the middle knows what it was at.
-      await this.#print(stepText(step), stepJson(step));
+      await this.#print(stepText(step, outputColumns()), stepJson(step));
       await repairer.carryOut(step, showing(`step ${done.length + 1} of ${plan.steps.length}`));
       progress.clear();
       done.push(step);
@@ -150,7 +154,7 @@ class RepairCommand {
   }
 
   async #report(report: VerifyReport): Promise<void> {
-    const text = reportText(report, this.#name);
+    const text = reportText(report, this.#name, outputColumns());
     await this.#print(text === undefined ? "" : `${text}\n`, reportJson(report, this.#name));
   }
 

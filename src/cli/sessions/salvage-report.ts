@@ -2,6 +2,7 @@ import { formatPlace } from "../../session/errors.ts";
 import type { SalvageTotals } from "../../session/salvage/plan.ts";
 import type { SalvageResult } from "../../store/salvage.ts";
 import { printableLine } from "../printable.ts";
+import { digestText } from "./digest-text.ts";
 
 type Totals = Omit<SalvageTotals, "isSound">;
 
@@ -83,7 +84,7 @@ function contents({
     ...(repeated === 0 ? [] : [`${repeated} there twice`]),
     missing === 0 ? "none missing" : `${missing} missing`,
   ];
-  return `${parts.join(", ")}, sha256 ${digest}`;
+  return `${parts.join(", ")}, ${digestText(digest)}`;
 }
 
 function counted(events: number): string {

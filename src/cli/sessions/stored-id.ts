@@ -1,4 +1,6 @@
-import { openStoreReadOnly } from "../../store/open-store.ts";
+import { LockedError } from "../../store/errors.ts";
+import { openStore, openStoreReadOnly } from "../../store/open-store.ts";
+import type { SessionPersistence } from "../../store/persistence.ts";
 import type { StoreName } from "../../store/store-name.ts";
 import { resolveSessionId } from "./session-id.ts";
 
@@ -9,4 +11,19 @@ import { resolveSessionId } from "./session-id.ts";
 export async function storedId(name: StoreName, given: string): Promise<string> {
   await using store = await openStoreReadOnly(name, { clock: Date.now });
   return await resolveSessionId(store, given, name.path);
+}
+
+/**
+ * A store that is there, for a command that writes one event or a few.
+ * @param instead what else can be done than to stop the process that holds the store
+ * @throws LockedError
+ */
+export async function openIdle(name: StoreName, instead: string): Promise<SessionPersistence> {
+  try {
+    return await openStore(name, { clock: Date.now, chunkWindowMs: 0, thread: "process" });
+  } catch (error) {
+    throw error instanceof LockedError
+      ? new LockedError(error.place.path ?? name.path, error.holder, instead)
+      : error;
+  }
 }

@@ -3,7 +3,13 @@ import { FINDING_SEVERITY, type Finding, type FindingCode, isError } from "../..
 import { formatStoreName, type StoreName } from "../../store/store-name.ts";
 import type { SessionVerdict, VerifyReport } from "../../store/verify.ts";
 import { printableLine } from "../printable.ts";
+import { hanging } from "../wrap.ts";
+import { digestText } from "./digest-text.ts";
 import { afterVerify } from "./next-step.ts";
+import { fitting } from "./shorten.ts";
+
+/** Columns of what was expected and of what was found; `--json` tells them whole. */
+const MOST_OF_VALUE = 100;
 
 const STATES: ReadonlyArray<SessionVerdict["state"]> = [
   "ok",
@@ -110,10 +116,17 @@ export function findingJson(finding: Finding, session: string | undefined): obje
   };
 }
 
-/** One line for people; nothing where there is nothing to say. */
-export function reportText(report: VerifyReport, store: StoreName): string | undefined {
+/**
+ * One line for people; nothing where there is nothing to say.
+ * @param columns of the terminal; it is not wrapped where there is none
+ */
+export function reportText(
+  report: VerifyReport,
+  store: StoreName,
+  columns: number | undefined,
+): string | undefined {
   const text = describe(report, store);
-  return text === undefined ? undefined : printableLine(text);
+  return text === undefined ? undefined : hanging(printableLine(text), columns, "  ");
 }
 
 function describe(report: VerifyReport, store: StoreName): string | undefined {
@@ -126,10 +139,10 @@ function describe(report: VerifyReport, store: StoreName): string | undefined {
       return `missing ${report.id}: there is no such session`;
     case "session": {
       const { id, state, events, digest } = report;
-      if (state === "ok") return `ok ${id}: ${counted(events, "event")}, sha256 ${digest}`;
+      if (state === "ok") return `ok ${id}: ${counted(events, "event")}, ${digestText(digest)}`;
       if (state === "unsure")
-        return `unsure ${id}: ${counted(events, "event")} can be read, sha256 ${digest}; the store is damaged, and more may be hidden`;
-      return `${state} ${id}: ${counts(report)}; ${counted(events, "event")} can be read, sha256 ${digest}`;
+        return `unsure ${id}: ${counted(events, "event")} can be read, ${digestText(digest)}; the store is damaged, and more may be hidden`;
+      return `${state} ${id}: ${counts(report)}; ${counted(events, "event")} can be read, ${digestText(digest)}`;
     }
   }
 }
@@ -166,10 +179,16 @@ function withValues({
   readonly found?: string | undefined;
 }): string {
   const parts = [
-    ...(expected === undefined ? [] : [`expected ${expected}`]),
-    ...(found === undefined ? [] : [`found ${found}`]),
+    ...(expected === undefined ? [] : [`expected ${elided(expected)}`]),
+    ...(found === undefined ? [] : [`found ${elided(found)}`]),
   ];
   return parts.length === 0 ? message : `${message}: ${parts.join(", ")}`;
+}
+
+/** What SQLite finds may be a list of all that is wrong. */
+function elided(value: string): string {
+  const kept = fitting(value, MOST_OF_VALUE);
+  return kept === value ? value : `${kept.trimEnd()}…`;
 }
 
 function counts({ errors, notes }: { readonly errors: number; readonly notes: number }): string {

@@ -10,6 +10,7 @@ import { type Output, printing } from "../output.ts";
 import { printableLine } from "../printable.ts";
 import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
+import { outputColumns } from "../wrap.ts";
 import { onlyIdWith } from "./session-id.ts";
 import { reportJson, reportText, VerifySummary } from "./verify-report.ts";
 
@@ -47,7 +48,7 @@ async function run(
   const summary = new VerifySummary();
   const print = async (report: VerifyReport) => {
     summary.add(report);
-    const text = json ? jsonText(reportJson(report, name)) : reportText(report, name);
+    const text = json ? jsonText(reportJson(report, name)) : reportText(report, name, outputColumns());
     progress.clear();
     if (text !== undefined) await output.write(`${text}\n`);
     await output.flush();

@@ -25,6 +25,18 @@ export interface Outline {
   readonly openTurn?: number;
 }
 
+/**
+ * When a session was last active, in epoch milliseconds: at its last event or when it was made, whichever is later, for
+ * a fork begins with events that are older than itself. Nothing where neither is known.
+ */
+export function lastActive(
+  header: { readonly createdAt: number } | undefined,
+  outline: Outline | undefined,
+): number | undefined {
+  const times = [header?.createdAt, outline?.lastTime].filter((time) => time !== undefined);
+  return times.length === 0 ? undefined : Math.max(...times);
+}
+
 /** Folds a log into its {@link Outline}, record by record from the first. Memory does not follow the log. */
 export class OutlineFold {
   readonly #work = new OpenWork();
@@ -58,31 +70,34 @@ export class OutlineFold {
     }
     this.#work.fold(event);
     if (isEvent(event, "turn/start")) this.#turns += 1;
-    this.#title = titleOf(event) ?? this.#title;
-    this.#beginning ??= beginningOf(event);
+    this.#title = titleLine(givenTitle(event), MAX_TITLE) ?? this.#title;
+    this.#beginning ??= titleLine(firstWords(event), MAX_BEGINNING);
   }
 }
 
-/** What an event `session/title` says, as `sessions rename` and dsh write it. */
-function titleOf({ type, data }: SessionEvent): string | undefined {
+/** What an event `session/title` says, as `sessions rename` and dsh write it; all of it. */
+export function givenTitle({ type, data }: SessionEvent): string | undefined {
   if (type !== "session/title" || typeof data !== "object" || data === null) return undefined;
   const title: unknown = Reflect.get(data, "title");
-  return typeof title === "string" ? onOneLine(title, MAX_TITLE) : undefined;
+  return typeof title === "string" ? title : undefined;
 }
 
-/** The beginning of what a person said; other messages of a user are context that a program added. */
-function beginningOf(event: SessionEvent): string | undefined {
+/** All of what a person said in an event, which can stand for a title; other messages of a user are context that a program added. */
+export function firstWords(event: SessionEvent): string | undefined {
   if (!isEvent(event, "user/message") || event.surfaceOp !== "append") return undefined;
-  if (event.data.source.kind !== "user") return undefined;
-  return onOneLine(joinText(event.data.content), MAX_BEGINNING);
+  return event.data.source.kind === "user" ? joinText(event.data.content) : undefined;
 }
 
-/** Nothing for a text that says nothing. */
-function onOneLine(text: string, max: number): string | undefined {
+/** A title on one line: one that was given, or else the first words. Nothing where it says nothing. */
+export function titleOf(given: string | undefined, first: string | undefined): string | undefined {
+  return titleLine(given, MAX_TITLE) ?? titleLine(first, MAX_BEGINNING);
+}
+
+function titleLine(text: string | undefined, max: number): string | undefined {
   // What stands far behind is never shown, and a text may be as long as an event.
   const line = text
-    .slice(0, 10 * max)
+    ?.slice(0, 10 * max)
     .replace(/\s+/g, " ")
     .trim();
-  return line === "" ? undefined : clip(line, max);
+  return line === undefined || line === "" ? undefined : clip(line, max);
 }

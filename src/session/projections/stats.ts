@@ -24,7 +24,7 @@ export interface ToolCount {
 export interface ModelUse {
   readonly provider: string;
   readonly model: string;
-  /** Days since the epoch, in UTC. */
+  /** Days since the epoch. */
   readonly day: number;
   /** Steps that reported tokens. */
   steps: number;
@@ -55,6 +55,12 @@ export class SessionStats {
   #model = { provider: "", model: "" };
   #reportedAt = 0;
   #reportedBy = this.#model;
+  readonly #dayOf: (time: number) => number;
+
+  /** @param dayOf the day that a time in epoch milliseconds is of, counted from the epoch; in UTC when absent */
+  constructor(dayOf: (time: number) => number = (time) => Math.floor(time / DAY_MS)) {
+    this.#dayOf = dayOf;
+  }
 
   /** What each model used on each day, in the order of their first use. */
   get uses(): readonly ModelUse[] {
@@ -137,7 +143,7 @@ export class SessionStats {
 
   #addUse(before: UsageTotals, after: UsageTotals): void {
     const { provider, model } = this.#reportedBy;
-    const day = Math.floor(this.#reportedAt / DAY_MS);
+    const day = this.#dayOf(this.#reportedAt);
     const key = JSON.stringify([day, provider, model]);
     const use = entry(this.#uses, key, () => ({ provider, model, day, steps: 0, tokens: NOTHING }));
     use.steps += 1;

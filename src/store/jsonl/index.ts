@@ -11,7 +11,7 @@ import { JsonlBackend } from "./backend.ts";
 import { draftsIn, encodingOf } from "./directory.ts";
 import { type Encoding, lockFiles } from "./layout.ts";
 import { JsonlReader } from "./reader.ts";
-import { existingRoot, isFolder } from "./root.ts";
+import { isFolder, usedRoot } from "./root.ts";
 import { JsonlWriter } from "./writer.ts";
 
 export type { Encoding } from "./layout.ts";
@@ -63,7 +63,7 @@ export async function openJsonlReadOnly(options: {
   readonly root: string;
   readonly clock: () => number;
 }): Promise<SessionPersistence> {
-  const root = existingRoot(options.root);
+  const root = usedRoot(options.root);
   await using resources = new AsyncDisposableStack();
   const reader = resources.use(new JsonlReader(root, false));
   const backend = new JsonlBackend(root, "zstd", reader, readOnlyClient(root), resources.move());

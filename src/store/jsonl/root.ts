@@ -5,6 +5,10 @@ import { resolveStorePath } from "../paths.ts";
 import { logsOf, projectsOf } from "./directory.ts";
 import { flatLog, isProjectFolderName, lockFiles, roleOf } from "./layout.ts";
 
+/** So many folders are named where some could be meant, and so many entries are looked at for them. */
+const MOST_NAMED = 3;
+const MOST_LOOKED_AT = 200;
+
 /** Whether a folder is there; false where nothing is. @throws StorageFailedError when it is something else */
 export function isFolder(root: string): boolean {
   let found: boolean | undefined;
@@ -24,7 +28,7 @@ export function isFolder(root: string): boolean {
  * The one spelling of a root that is there.
  * @throws StoreNotFoundError, also for a folder inside of a root; StorageFailedError
  */
-export function existingRoot(path: string): string {
+function existingRoot(path: string): string {
   const root = resolveStorePath(path);
   if (!isFolder(root)) throw new StoreNotFoundError(root);
   if (wasRoot(root)) return root;
@@ -52,12 +56,35 @@ export function existingRoot(path: string): string {
  */
 export function usedRoot(path: string): string {
   const root = existingRoot(path);
-  if (hasLog(root) || wasRoot(root)) return root;
+  if (wasRoot(root) || hasLog(root)) return root;
+  const inside = rootsIn(root);
+  const more = inside.length > MOST_NAMED ? ", and others" : "";
   throw new StoreNotFoundError(
     root,
     "There is no session log in the folder, nor did a Host ever use it",
-    "Check the path. A root of session logs holds a folder for each project.",
+    inside.length > 0
+      ? `There are session logs below folders in it. Name one: ${inside.slice(0, MOST_NAMED).join(", ")}${more}`
+      : "Check the path. A root of session logs holds a folder for each project.",
   );
+}
+
+/** The last folders in a folder that are roots themselves, as in a trash; not all, but enough to name some. */
+function rootsIn(folder: string): string[] {
+  const found: string[] = [];
+  for (const name of namesIn(folder).sort().reverse().slice(0, MOST_LOOKED_AT)) {
+    const path = join(folder, name);
+    if (found.length <= MOST_NAMED && isUsed(path)) found.push(path);
+  }
+  return found;
+}
+
+/** Nothing of a folder that this user may not look into. */
+function isUsed(path: string): boolean {
+  try {
+    return statSync(path).isDirectory() && hasLog(path);
+  } catch {
+    return false;
+  }
 }
 
 /** Whether a process has ever locked it. */

@@ -3,13 +3,14 @@ import { skimRecord } from "../../session/search/skim.ts";
 import type { StoredSummary } from "../backend.ts";
 import { breathe, STRETCH } from "../breathe.ts";
 import { decodeOwnHeader } from "../cold-read.ts";
-import { errorCode, HoldfastError, NotFoundError, toStorageError } from "../errors.ts";
-import type { SearchedStore, Stretch } from "../search/searched-store.ts";
+import { errorCode, NotFoundError, toStorageError } from "../errors.ts";
+import { newestFirst } from "../search/newest-first.ts";
+import type { SearchedSession, SearchedStore, Stretch } from "../search/searched-store.ts";
 import { findLog } from "./directory.ts";
 import { readHead } from "./head.ts";
 import { listLogs } from "./listing.ts";
 import { LogFile } from "./log-file.ts";
-import { existingRoot } from "./root.ts";
+import { usedRoot } from "./root.ts";
 import { scanLog } from "./scan.ts";
 
 const PAGE = 2_500;
@@ -21,23 +22,11 @@ export class JsonlSearch implements SearchedStore {
 
   /** @throws StoreNotFoundError, StorageFailedError */
   constructor(root: string) {
-    this.#root = existingRoot(root);
+    this.#root = usedRoot(root);
   }
 
-  async *sessions(): AsyncGenerator<StoredSummary> {
-    const found: { readonly summary: StoredSummary; readonly createdAt: number }[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = listLogs(
-        this.#root,
-        { limit: PAGE, ...(cursor === undefined ? {} : { cursor }) },
-        () => false,
-      );
-      for (const summary of page.items) found.push({ summary, createdAt: createdAt(summary) });
-      cursor = page.nextCursor;
-    } while (cursor !== undefined);
-    found.sort((a, b) => b.createdAt - a.createdAt);
-    for (const { summary } of found) yield summary;
+  sessions(): SearchedSession[] {
+    return newestFirst(this.#pages());
   }
 
   async *stretches(id: string): AsyncGenerator<Stretch> {
@@ -48,6 +37,16 @@ export class JsonlSearch implements SearchedStore {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}
+
+  *#pages(): Generator<readonly StoredSummary[]> {
+    let cursor: string | undefined;
+    do {
+      const request = { limit: PAGE, ...(cursor === undefined ? {} : { cursor }) };
+      const page = listLogs(this.#root, request, () => false);
+      yield page.items;
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+  }
 }
 
 function openLog(root: string, sessionId: string): LogFile {
@@ -77,15 +76,5 @@ async function* pagesOf(
     if (!isDue) continue;
     if (step.kind === "records") breather = step.end + STRETCH;
     await breathe();
-  }
-}
-
-/** 0 where the header does not tell. */
-function createdAt({ id, headerText }: StoredSummary): number {
-  try {
-    return decodeOwnHeader(id, headerText).createdAt;
-  } catch (error) {
-    if (error instanceof HoldfastError) return 0;
-    throw error;
   }
 }

@@ -1,9 +1,8 @@
 import type { Match, Matcher } from "../../session/search/matcher.ts";
 import { type Said, SaidFinder, type Speaker } from "../../session/search/said.ts";
-import type { StoredSummary } from "../backend.ts";
 import { assertNext } from "../cold-read.ts";
-import { HoldfastError, NotFoundError, StorageFailedError } from "../errors.ts";
-import type { SearchedStore } from "./searched-store.ts";
+import { CorruptError, HoldfastError, NotFoundError, StorageFailedError } from "../errors.ts";
+import type { SearchedSession, SearchedStore } from "./searched-store.ts";
 
 export interface SearchQuery {
   readonly matcher: Matcher;
@@ -23,16 +22,17 @@ export type SearchStep =
   /** All was read. Why there is no index that is up to date. */
   | { readonly kind: "no-index"; readonly error: HoldfastError };
 
-/** All texts that match, session by session. A damaged session is searched up to its damage. */
+/** All texts that match, session by session, the newest first unless they are named. A damaged session is searched up to its damage. */
 export async function* search(store: SearchedStore, query: SearchQuery): AsyncGenerator<SearchStep> {
   const seen = new Set<string>();
-  for await (const summary of query.ids?.map((id) => ({ id, headerText: "" })) ?? store.sessions()) {
+  const sessions: Iterable<SearchedSession> = query.ids?.map((id) => ({ id })) ?? store.sessions();
+  for (const session of sessions) {
     // Two files may claim one id.
-    if (seen.has(summary.id)) continue;
-    seen.add(summary.id);
-    const error = yield* searchSession(store, query, summary);
+    if (seen.has(session.id)) continue;
+    seen.add(session.id);
+    const error = yield* searchSession(store, query, session);
     if (query.signal?.aborted === true) return;
-    yield { kind: "session", sessionId: summary.id, ...(error === undefined ? {} : { error }) };
+    yield { kind: "session", sessionId: session.id, ...(error === undefined ? {} : { error }) };
   }
   const error = await store.finish?.();
   if (error !== undefined) yield { kind: "no-index", error };
@@ -41,8 +41,9 @@ export async function* search(store: SearchedStore, query: SearchQuery): AsyncGe
 async function* searchSession(
   store: SearchedStore,
   { matcher, speakers, ids, signal }: SearchQuery,
-  { id, problem }: StoredSummary,
+  session: SearchedSession,
 ): AsyncGenerator<SearchStep, HoldfastError | undefined> {
+  const { id } = session;
   const hits = function* (said: readonly Said[]): Generator<SearchStep> {
     for (const one of said) {
       const match = speakers.has(one.who) ? matcher.find(one.text) : undefined;
@@ -72,9 +73,18 @@ async function* searchSession(
   } catch (error) {
     if (!(error instanceof HoldfastError)) throw error;
     if (!(error instanceof NotFoundError) || ids !== undefined) return error;
-    // Deleted meanwhile, or none that can be read by its id.
-    return problem === undefined
-      ? undefined
-      : new StorageFailedError(problem.reason, { place: { sessionId: id } });
+    return notFoundBecause(session);
   }
+}
+
+/** Why a session that was listed is not found by its id; nothing where it was deleted meanwhile. */
+function notFoundBecause({ id, location, problem }: SearchedSession): HoldfastError | undefined {
+  if (problem === undefined) return undefined;
+  const place = { sessionId: id, ...(location === undefined ? {} : { path: location }) };
+  if (problem.state !== "corrupt") {
+    const hint = "`holdfast sessions verify` says what is wrong with it.";
+    return new StorageFailedError(problem.reason, { place, hint });
+  }
+  const [expected, found] = ["a session that is found by its id", "none"];
+  return new CorruptError(problem.reason, { expected, found, place });
 }

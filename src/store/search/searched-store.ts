@@ -20,10 +20,13 @@ export interface Stretch {
   readonly onRecord?: (record: SessionRecord, said: readonly Said[], isOutside: boolean) => void;
 }
 
+/** A session that is searched: `location` is its file, `problem` what a listing says against it. */
+export type SearchedSession = Pick<StoredSummary, "id" | "location" | "problem">;
+
 /** Takes no lock for longer than a moment, and may be used while another process writes the store. */
 export interface SearchedStore extends AsyncDisposable {
-  /** The sessions, the newest first. */
-  sessions(): AsyncIterable<StoredSummary>;
+  /** The sessions by the time that their headers tell, the newest first, then by id; last those that tell none. */
+  sessions(): Iterable<SearchedSession>;
   /**
    * Parts of a session outside of which there is no hit, in order. Each is to be read to its end before the next.
    * @throws NotFoundError, CorruptError, UnsupportedFormatError, StorageFailedError

@@ -5,9 +5,10 @@ import type { StoredSummary } from "../backend.ts";
 import { decodeOwnHeader } from "../cold-read.ts";
 import { type HoldfastError, LockedError, NotFoundError, StorageFailedError } from "../errors.ts";
 import { resolveStorePath } from "../paths.ts";
+import { newestFirst } from "../search/newest-first.ts";
 import type { OpenSearchOptions } from "../search/open-search.ts";
 import { INDEX_LIMITS, type IndexedRange, type IndexLimits, RangeBuilder } from "../search/range-builder.ts";
-import type { SearchedStore, Stretch } from "../search/searched-store.ts";
+import type { SearchedSession, SearchedStore, Stretch } from "../search/searched-store.ts";
 import { TermSet } from "../search/terms.ts";
 import { isHeldHere } from "../writer-lock.ts";
 import { sessionKey } from "./keys.ts";
@@ -15,7 +16,7 @@ import { QuietAccess } from "./quiet-access.ts";
 import { SqliteReader } from "./reader.ts";
 import { withoutBeginning } from "./record-table.ts";
 import { SearchBacklog } from "./search-backlog.ts";
-import { candidatesFor, checksumAt, rangesOf, type StoredRange } from "./search-ranges.ts";
+import { checksumAt, rangeKey, rangesOf, rangesWithout, type StoredRange } from "./search-ranges.ts";
 import { searchTables } from "./search-tables.ts";
 import selectSession from "./sql/select-session.sql" with { type: "text" };
 
@@ -27,8 +28,8 @@ export class SqliteSearch implements SearchedStore {
   readonly #limits: IndexLimits;
   readonly #terms = new TermSet();
   readonly #backlog: SearchBacklog | undefined;
-  /** Ids of the ranges that are read; nothing where all are. */
-  readonly #candidates: ReadonlySet<number> | undefined;
+  /** See {@link rangesWithout}; nothing where no range is passed over. */
+  readonly #passed: ReadonlySet<string> | undefined;
   #view: View;
 
   /** @throws StoreNotFoundError, UnsupportedFormatError, CorruptError, StorageFailedError */
@@ -43,28 +44,26 @@ export class SqliteSearch implements SearchedStore {
     }
     this.#view = new View(this.#path);
     this.#backlog = isIndexed ? new SearchBacklog(this.#path, limits) : undefined;
-    this.#candidates = isIndexed && needle !== undefined ? this.#view.candidates(needle) : undefined;
+    this.#passed = isIndexed && needle !== undefined ? this.#view.rangesWithout(needle) : undefined;
   }
 
-  async *sessions(): AsyncGenerator<StoredSummary> {
-    let cursor: string | undefined;
-    do {
-      const page = this.#view.reader.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
-      yield* page.items;
-      cursor = page.nextCursor;
-    } while (cursor !== undefined);
+  sessions(): SearchedSession[] {
+    return newestFirst(this.#summaries());
   }
 
   async *stretches(id: string): AsyncGenerator<Stretch> {
     await this.#catchUp();
     const [session, ranges] = this.#view.rangesOf(id, this.#backlog !== undefined);
     const indexed = ranges.at(-1)?.next ?? 0;
-    if (this.#candidates !== undefined) {
-      for (const { id: range, first, next } of ranges) {
-        if (this.#candidates.has(range)) yield { from: first, to: next, pages: this.#pages(id, first, next) };
+    if (this.#passed !== undefined && session !== undefined) {
+      for (const range of ranges) {
+        // One that another search has added meanwhile is not among them, and is read.
+        if (this.#passed.has(rangeKey(session, range))) continue;
+        const { first, next } = range;
+        yield { from: first, to: next, pages: this.#pages(id, first, next) };
       }
     }
-    const from = this.#candidates === undefined ? 0 : indexed;
+    const from = this.#passed === undefined ? 0 : indexed;
     const pages = this.#pages(id, from);
     if (this.#backlog === undefined || session === undefined) {
       yield { from, pages };
@@ -96,6 +95,15 @@ export class SqliteSearch implements SearchedStore {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#view[Symbol.dispose]();
+  }
+
+  *#summaries(): Generator<readonly StoredSummary[]> {
+    let cursor: string | undefined;
+    do {
+      const page = this.#view.reader.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+      yield page.items;
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
   }
 
   /** The records of a session from seq `from` to seq `to`, exclusive. */
@@ -161,9 +169,9 @@ class View implements Disposable {
     this.#hasIndex = this.#tryRead(searchTables) === "ours";
   }
 
-  /** See {@link candidatesFor}. Without an index there is none. */
-  candidates(text: string): ReadonlySet<number> | undefined {
-    return this.#hasIndex ? this.#tryRead((database) => candidatesFor(database, text)) : undefined;
+  /** See {@link rangesWithout}. Nothing where there is no index. */
+  rangesWithout(text: string): ReadonlySet<string> | undefined {
+    return this.#hasIndex ? this.#tryRead((database) => rangesWithout(database, text)) : undefined;
   }
 
   /** Number of a session, and what is indexed of it. What cannot be read is left to the reader, who says why. */

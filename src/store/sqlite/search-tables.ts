@@ -3,6 +3,9 @@ import createSearchRanges from "./sql/create-search-ranges.sql" with { type: "te
 import createSearchText from "./sql/create-search-text.sql" with { type: "text" };
 import deleteSearchRanges from "./sql/delete-search-ranges.sql" with { type: "text" };
 import deleteSearchText from "./sql/delete-search-text.sql" with { type: "text" };
+import dropSearchRanges from "./sql/drop-search-ranges.sql" with { type: "text" };
+import dropSearchText from "./sql/drop-search-text.sql" with { type: "text" };
+import selectLastSearchRange from "./sql/select-last-search-range.sql" with { type: "text" };
 import selectSearchSchema from "./sql/select-search-schema.sql" with { type: "text" };
 import setSearchHashSize from "./sql/set-search-hash-size.sql" with { type: "text" };
 
@@ -35,16 +38,28 @@ export function createSearchTables(database: Database): void {
   database.run(setSearchHashSize);
 }
 
-/** Takes a session out of the index, within a transaction. */
+/**
+ * Takes a session out of the index that is indexed anew at once, within a transaction. Its terms stay in the file:
+ * FTS5 only notes that they do not count, and rewrites them when it sees fit.
+ */
 export function forgetSession(database: Database, session: number): void {
-  for (const sql of [deleteSearchText, deleteSearchRanges]) {
-    // One that is not finalised would keep the connection open.
-    using statement = database.prepare(sql);
-    statement.run({ session });
-  }
+  for (const sql of [deleteSearchText, deleteSearchRanges]) run(database, sql, { session });
 }
 
-/** The same where there may be no index. */
-export function forgetIfIndexed(database: Database, session: number): void {
-  if (searchTables(database) === "ours") forgetSession(database, session);
+/** Drops the index, within a transaction of a connection that overwrites what it deletes (`secure_delete`). */
+export function dropSearchTables(database: Database): void {
+  for (const sql of [dropSearchText, dropSearchRanges]) run(database, sql, {});
+}
+
+/** Leaves no term of a session that is deleted: where it is indexed, the index goes. Within a transaction, as above. */
+export function dropIfIndexed(database: Database, session: number): void {
+  if (searchTables(database) !== "ours") return;
+  using statement = database.prepare<unknown, [{ session: number }]>(selectLastSearchRange);
+  if (statement.all({ session }).length > 0) dropSearchTables(database);
+}
+
+function run(database: Database, sql: string, parameters: Record<string, number>): void {
+  // One that is not finalised would keep the connection open.
+  using statement = database.prepare<unknown, [Record<string, number>]>(sql);
+  statement.run(parameters);
 }

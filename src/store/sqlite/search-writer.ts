@@ -4,12 +4,13 @@ import type { IndexedRange } from "../search/range-builder.ts";
 import { acquireWriterLock, passingHolder } from "../writer-lock.ts";
 import { assertLocalFileSystem, assertMayWrite, assertOneName, identify } from "./identity.ts";
 import { checksumAt, indexEnd } from "./search-ranges.ts";
-import { createSearchTables, forgetSession, searchTables } from "./search-tables.ts";
+import { createSearchTables, dropSearchTables, forgetSession, searchTables } from "./search-tables.ts";
 import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
 import insertSearchRange from "./sql/insert-search-range.sql" with { type: "text" };
 import insertSearchText from "./sql/insert-search-text.sql" with { type: "text" };
 import selectVanishedSession from "./sql/select-vanished-session.sql" with { type: "text" };
 import setBusyTimeoutNone from "./sql/set-busy-timeout-none.sql" with { type: "text" };
+import setSecureDelete from "./sql/set-secure-delete.sql" with { type: "text" };
 import { assertWholeLog } from "./wal-frames.ts";
 import { configure } from "./writer.ts";
 
@@ -40,6 +41,8 @@ export function writeRanges(path: string, pending: readonly PendingRange[]): num
   try {
     using database = new Database(path, { readwrite: true, create: false, strict: true });
     configure(database);
+    // FTS5 rewrites its terms as they grow: those of a session that is deleted later must not stay in a free page.
+    database.run(setSecureDelete);
     // Somebody may write here with a shell; then the index waits for the next search.
     database.run(setBusyTimeoutNone);
     const until = performance.now() + SLICE_MS;
@@ -55,31 +58,33 @@ export function writeRanges(path: string, pending: readonly PendingRange[]): num
 function writeSlice(database: Database, pending: readonly PendingRange[], until: number): number {
   const tables = searchTables(database);
   if (tables === "foreign") throw new StorageFailedError("Other tables have the names of the index");
-  if (tables === "none") createSearchTables(database);
+  // What is left of sessions that were deleted without their ranges goes as it does with others.
+  const isOver = tables === "ours" && hasVanished(database);
+  if (isOver) dropSearchTables(database);
+  if (tables === "none" || isOver) createSearchTables(database);
   const ends = new Map<number, number>();
   let count = 0;
   let length = 0;
   for (const range of pending) {
-    const { session, next, checksum } = range;
+    const { session, first, next, checksum } = range;
     const end = ends.get(session) ?? endFor(database, range);
     // What does not fit what lies in the store now is left out: it may have been changed since it was read.
-    const fits = end === range.first && checksumAt(database, session, next - 1) === checksum;
+    const fits = end === first && checksumAt(database, session, next - 1) === checksum;
+    // Only so: a session without ranges has no terms in the index either.
+    if (fits && first === 0) forgetSession(database, session);
     if (fits) writeRange(database, range);
     ends.set(session, fits ? next : end);
     count += 1;
     length += range.terms.length;
     if (length > SLICE_LENGTH || performance.now() > until) return count;
   }
-  sweep(database, until);
   return count;
 }
 
-/** Where the ranges of a session end. They are dropped where they are of other rows than there are now, or made anew. */
+/** Where the ranges of a session end. They do not count where they are of other rows than there are now, or made anew. */
 function endFor(database: Database, { session, first }: PendingRange): number {
   const end = indexEnd(database, session);
-  if (end !== undefined && (first > 0 || end === 0)) return end;
-  forgetSession(database, session);
-  return 0;
+  return first === 0 || end === undefined ? 0 : end;
 }
 
 function writeRange(database: Database, { session, first, next, checksum, terms }: PendingRange): void {
@@ -89,12 +94,8 @@ function writeRange(database: Database, { session, first, next, checksum, terms 
   text.run({ id, terms });
 }
 
-/** Removes what is left of sessions that were deleted without it. */
-function sweep(database: Database, until: number): void {
+/** Whether a session was deleted by one who left its ranges. */
+function hasVanished(database: Database): boolean {
   using statement = database.prepare<{ readonly session: number }, []>(selectVanishedSession);
-  while (performance.now() <= until) {
-    const found = statement.get();
-    if (found === null) return;
-    forgetSession(database, found.session);
-  }
+  return statement.all().length > 0;
 }

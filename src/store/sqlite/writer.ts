@@ -13,7 +13,7 @@ import {
 import type { BackendWriter } from "../writer.ts";
 import { formatRevision, headerChecksum, MAX_EVENTS, sessionKey } from "./keys.ts";
 import { migrate } from "./migrate.ts";
-import { forgetIfIndexed } from "./search-tables.ts";
+import { dropIfIndexed } from "./search-tables.ts";
 import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
 import deleteRecords from "./sql/delete-records.sql" with { type: "text" };
 import deleteSession from "./sql/delete-session.sql" with { type: "text" };
@@ -141,7 +141,7 @@ export class SqliteWriter implements BackendWriter {
       this.#streamed.forget(row.number);
       this.#deleteRecords.run({ session: row.number });
       this.#deleteSession.run({ session: row.number });
-      forgetIfIndexed(this.#database, row.number);
+      dropIfIndexed(this.#database, row.number);
       return true;
     });
   }

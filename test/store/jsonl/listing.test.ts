@@ -149,6 +149,7 @@ describe.each(METHODS)("%s", (method) => {
 
   test("has an empty page for a limit of nothing, for an empty root, and for one that is gone", async () => {
     using place = new Place();
+    await (await place.open()).close();
     await using store = await place.read();
     expect(await store[method]()).toEqual({ items: [] });
     put(place, "s", "a");

@@ -47,7 +47,7 @@ describe.each(["read", "check", "plan", "repair"] as const)("to %s", (opener) =>
     },
   );
 
-  test.skipIf(opener === "read")("a folder of something else is refused, and left as it is", async () => {
+  test("a folder of something else is refused, and left as it is", async () => {
     using place = new Place();
     await expectRefused(opener, place.root, "no session log in the folder", "Check the path");
     place.file(join(place.root, "a", "b", "notes.txt"), "x");
@@ -55,6 +55,17 @@ describe.each(["read", "check", "plan", "repair"] as const)("to %s", (opener) =>
     await expectRefused(opener, place.root, "no session log in the folder", "Check the path");
     expect(place.contents()).toEqual(before);
   });
+});
+
+test("a folder of roots, such as a trash, is refused, and the last of them are named", async () => {
+  using place = new Place();
+  const { bytes } = buildLog("s", "none", [[titleText(0)]]);
+  const roots = ["a", "b", "c", "d"].map((name) => join(place.root, name));
+  for (const root of roots) place.file(join(root, "_no-cwd", "s.jsonl"), bytes);
+  const hint = `Name one: ${roots.slice(1).reverse().join(", ")}, and others`;
+  await expectRefused("read", place.root, "no session log in the folder", hint);
+  await using store = await read(roots[0] ?? "");
+  expect((await store.list()).items).toHaveLength(1);
 });
 
 test("a root without a log that a Host has used is one", async () => {

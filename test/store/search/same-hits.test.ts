@@ -1,10 +1,12 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { cpSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import type { SessionEvent } from "../../../src/session/events.ts";
 import { joinText } from "../../../src/session/projections/transcript.ts";
 import { type Matcher, patternMatcher, textMatcher } from "../../../src/session/search/matcher.ts";
 import type { Said } from "../../../src/session/search/said.ts";
+import { openSearch } from "../../../src/store/search/open-search.ts";
+import { search } from "../../../src/store/search/search.ts";
 import { arbitraryEvents, batchSizes } from "../../fixtures/arbitraries.ts";
 import { turnEnd, turnStart, userMessage } from "../../fixtures/event-drafts.ts";
 import { recordsOf } from "../../fixtures/logs.ts";
@@ -134,6 +136,18 @@ test("hits are the same in every store, with and without an index, and those of 
   );
 });
 
+test("the newest session comes first by its header, in whatever order the sessions were stored; then the id decides", async () => {
+  await using folder = await TempFolder.create();
+  for (const store of [folder.at("a.db"), folder.at("logs")]) {
+    await withStore(store, async (opened) => {
+      for (const [id, createdAt] of Object.entries({ d: 3, b: 1, a: 1, c: 2, e: 1 }))
+        await plant(opened, id, recordsOfDrafts([userMessage("milk")]), { createdAt });
+    });
+    const { hits } = await find(store, textMatcher("milk", false));
+    expect(hits.map((hit) => JSON.parse(hit)[0])).toEqual(["d", "c", "a", "b", "e"]);
+  }
+});
+
 describe("of a damaged log", () => {
   const milk = textMatcher("milk", false);
 
@@ -161,6 +175,23 @@ describe("of a damaged log", () => {
   test("hits are those before an end that was never fully written, which is no damage", async () => {
     await using folder = await damagedLog((lines) => lines.splice(8, 2, '{"type":"user/mess'));
     expect(await find(folder.at("logs"), milk)).toMatchObject({ hits: { length: 2 }, errors: [] });
+  });
+
+  test("one that no id leads to is told as damage, with its file", async () => {
+    await using folder = await damagedLog(() => {});
+    renameSync(folder.at("logs/--srv-x--/s"), folder.at("logs/--srv-x--/S%s"));
+    const name = { kind: "jsonl", path: folder.at("logs") } as const;
+    await using store = await openSearch(name, { needle: "milk", isIndexed: false });
+    const steps = search(store, { matcher: milk, speakers: new Set(["user"]) });
+    const [step] = await Array.fromAsync(steps);
+    expect(step).toMatchObject({
+      kind: "session",
+      error: {
+        code: "corrupt",
+        place: { path: folder.at("logs/--srv-x--/S%s/session.jsonl"), sessionId: "S%s" },
+        hint: expect.stringContaining("sessions verify"),
+      },
+    });
   });
 
   test("an id that two files claim is told once", async () => {

@@ -3,6 +3,7 @@ import { SPEAKERS, type Speaker } from "../../../src/session/search/said.ts";
 import { openSearch } from "../../../src/store/search/open-search.ts";
 import { INDEX_LIMITS, type IndexLimits } from "../../../src/store/search/range-builder.ts";
 import { search } from "../../../src/store/search/search.ts";
+import type { SearchedStore } from "../../../src/store/search/searched-store.ts";
 import { parseStoreName } from "../../../src/store/store-name.ts";
 
 /** Indexes everything at once, in small ranges. */
@@ -44,6 +45,15 @@ export async function find(
   const { needle } = matcher;
   const chosen = limits === NO_INDEX ? { isIndexed: false } : { isIndexed: true, limits };
   await using store = await openSearch(parseStoreName(path), { needle, ...chosen });
+  return await findIn(store, matcher, speakers);
+}
+
+/** The same in a store that is open. */
+export async function findIn(
+  store: SearchedStore,
+  matcher: Matcher,
+  speakers: readonly Speaker[] = SPEAKERS,
+): Promise<Found> {
   const [hits, errors]: [string[], string[]] = [[], []];
   let read = 0;
   const stretches = store.stretches.bind(store);

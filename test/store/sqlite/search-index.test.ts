@@ -153,6 +153,8 @@ describe("the index", () => {
       await using store = await place.open();
       await store.delete("a");
     }
+    expect(ranges(place)).toEqual([]);
+    await find(place.path, word("nothing"), EAGER);
     expect(new Set(ranges(place))).toEqual(new Set([2]));
     place.run("DELETE FROM records WHERE session = 2", "DELETE FROM sessions WHERE number = 2");
     {

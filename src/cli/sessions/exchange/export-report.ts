@@ -1,7 +1,10 @@
 import { HoldfastError } from "../../../store/errors.ts";
 import { TORN_END } from "../../../store/finding.ts";
+import { formatBytes } from "../../doctor/units.ts";
 import { exitCodeFor } from "../../exit-codes.ts";
 import { printableLine } from "../../printable.ts";
+import { grouped } from "../shorten.ts";
+import { countedEvents } from "../show/told.ts";
 import { failureReason } from "./failure-reason.ts";
 
 /** What was written of one session, as `--json` prints it. Source: docs/cli.md. */
@@ -24,6 +27,8 @@ export interface LeftOut {
 export class ExportReport {
   readonly sessions: ExportedSession[] = [];
   readonly failed: LeftOut[] = [];
+  /** Sessions with more secrets than are masked wherever they stand. */
+  readonly crowded: string[] = [];
 
   /** That of the first session that was left out. */
   get exitCode(): number {
@@ -42,6 +47,17 @@ export class ExportReport {
     this.failed.push({ id, code: error.code, reason: failureReason(error) });
   }
 
+  /** What was written, in one line for people. */
+  summary(file: string, bytes: number): string {
+    const [first] = this.sessions;
+    const what =
+      this.sessions.length === 1 && first !== undefined
+        ? first.id
+        : `${grouped(this.sessions.length)} sessions`;
+    const events = this.sessions.reduce((sum, session) => sum + session.events, 0);
+    return `exported ${what} to ${file}: ${countedEvents(events)}, ${formatBytes(bytes)}`;
+  }
+
   /** For people, one line each. `masked` is absent where nothing was to be masked. */
   notes(masked: number | undefined): string[] {
     return [
@@ -49,6 +65,10 @@ export class ExportReport {
         torn ? [`${printableLine(id)}: the ${TORN_END}; that piece is left out`] : [],
       ),
       ...this.failed.map(({ id, reason }) => printableLine(`${id} is left out: ${reason}`)),
+      ...this.crowded.map(
+        (id) =>
+          `${printableLine(id)}: of its secrets, which are many, some are masked only where they were found`,
+      ),
       ...(masked === undefined ? [] : [`${masked} ${masked === 1 ? "place was" : "places were"} masked`]),
     ];
   }

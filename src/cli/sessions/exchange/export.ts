@@ -1,15 +1,10 @@
 import { dirname, resolve } from "node:path";
 import { storeAndIds } from "../../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../../host/usage.ts";
-import { decodeHeader } from "../../../session/header.ts";
-import { type DecodedRecord, recordTexts, type SessionRecord } from "../../../session/records.ts";
-import { isRunType } from "../../../session/runs.ts";
-import { breathe } from "../../../store/breathe.ts";
-import { LogDigest } from "../../../store/digest.ts";
 import { lookAt } from "../../../store/look-at.ts";
 import { openStoreReadOnly, storePaths } from "../../../store/open-store.ts";
 import { resolveStorePath } from "../../../store/paths.ts";
-import type { SessionPersistence, SessionStream } from "../../../store/persistence.ts";
+import type { SessionPersistence } from "../../../store/persistence.ts";
 import { PrivateFile } from "../../../store/private-file.ts";
 import { formatStoreName, type StoreName } from "../../../store/store-name.ts";
 import { jsonText } from "../../json-text.ts";
@@ -18,18 +13,17 @@ import { printableLine } from "../../printable.ts";
 import { Progress } from "../../progress.ts";
 import { StopSignals } from "../../stop-signals.ts";
 import { resolveSessionId } from "../session-id.ts";
-import { untilDamage } from "../show/read-shown.ts";
 import { summaries } from "../summaries.ts";
-import { type ExportedSession, ExportReport } from "./export-report.ts";
-import { type ExportFormat, type FormatName, formatOfFile, openFormat } from "./formats/format.ts";
-import { RedactedRecords } from "./redact/redacted-records.ts";
+import { ExportJob } from "./export-job.ts";
+import { ExportReport } from "./export-report.ts";
+import { type FormatName, formatOfFile, openFormat } from "./formats/format.ts";
 import { Redactor } from "./redact/redactor.ts";
 
 const HINT = "`holdfast sessions export --help` says how it is used.";
 
 export interface ExportFlags {
   readonly all: boolean;
-  /** That of the file's name, or Markdown, when absent. */
+  /** That of the file's name, or Markdown where it has no ending, when absent. */
   readonly format?: FormatName;
   /** File to write; standard output when absent. */
   readonly file?: string;
@@ -39,11 +33,6 @@ export interface ExportFlags {
   /** Masked as well. */
   readonly patterns: readonly string[];
   readonly json: boolean;
-}
-
-/** Takes text, and waits where it must. */
-interface TextSink {
-  write(text: string): Promise<void>;
 }
 
 /** `holdfast sessions export`: sessions as text, for people or for programs, to standard output or into a new file. */
@@ -61,140 +50,71 @@ export function exportSessions(
   const isRedacting = flags.redact || flags.patterns.length > 0;
   const redactor = isRedacting ? new Redactor(flags.patterns) : undefined;
   if (flags.file !== undefined) assertUsable(flags.file, name);
-  return printing((output) => run(name, ids, { ...flags, redactor }, output));
+  const chosen = flags.format ?? formatFor(flags.file);
+  return printing((output) => run(name, ids, { ...flags, redactor, chosen }, output));
 }
 
 async function run(
   name: StoreName,
   ids: readonly string[],
-  flags: ExportFlags & { readonly redactor: Redactor | undefined },
+  flags: ExportFlags & { readonly redactor: Redactor | undefined; readonly chosen: FormatName },
   output: Output,
 ): Promise<number> {
-  const { file: path, redactor } = flags;
+  const { file: path, redactor, chosen } = flags;
   await using store = await openStoreReadOnly(name, { clock: Date.now });
   // Before a file is made: an id that is misspelt must leave none.
   const wanted = flags.all ? await everySession(store) : await namedSessions(store, ids, name);
   if (flags.all && wanted.length === 0)
     process.stderr.write(`holdfast: there is no session in ${printableLine(formatStoreName(name))}\n`);
   using file = path === undefined ? undefined : new PrivateFile(path, { replace: flags.force });
-  const sink = file ?? output;
-  const chosen = flags.format ?? (path === undefined ? undefined : formatOfFile(path)) ?? "md";
   const format = await openFormat(chosen, file === undefined && process.stdout.isTTY === true, (text) =>
     redactor === undefined ? text : redactor.text(text),
   );
   // To a terminal or a pipe, the output itself shows how far it is, and a signal may end it at once.
   using stop = file === undefined ? undefined : new StopSignals();
   using progress = new Progress();
-  const isQuiet = file === undefined && !isWrittenDown();
   const report = new ExportReport();
-  await sink.write(format.begin());
-  for (const [k, id] of wanted.entries()) {
-    const onEvents = (events: number) => {
+  const job = new ExportJob(store, wanted, {
+    format,
+    sink: file ?? output,
+    redactor,
+    report,
+    // One among several is whole or left out; of one alone what precedes its damage is shown.
+    isAlone: !flags.all && wanted.length === 1,
+    onEvents: (what) => {
       stop?.signal.throwIfAborted();
-      if (!isQuiet) progress.show(`${k + 1} of ${wanted.length}: ${id}, ${events} events`);
-    };
-    try {
-      // One among several is whole or left out; of one alone what precedes its damage is shown.
-      if ((flags.all || wanted.length > 1) && !(await isReadable(store, id, report, onEvents))) continue;
-      report.sessions.push(await writeSession(await store.stream(id), format, sink, redactor, onEvents));
-    } catch (error) {
-      progress.clear();
-      if (stop?.code === undefined) {
-        await output.flush();
-        throw error;
-      }
-      process.stderr.write("holdfast: stopped; no file was made\n");
-      return stop.code;
+      if (what === undefined) progress.clear();
+      else progress.show(what);
+    },
+    isQuiet: file === undefined && !isWrittenDown(),
+  });
+  try {
+    await job.write();
+  } catch (error) {
+    progress.clear();
+    if (stop?.code === undefined) {
+      await output.flush();
+      throw error;
     }
+    process.stderr.write("holdfast: stopped; no file was made\n");
+    return stop.code;
   }
-  await sink.write(format.end());
   progress.clear();
-  if (report.isHollow && file !== undefined) process.stderr.write("holdfast: no file was made\n");
-  else file?.publish();
-  if (flags.json && file !== undefined) {
+  if (file !== undefined && report.isHollow) process.stderr.write("holdfast: no file was made\n");
+  else if (file !== undefined) file.publish();
+  if (file !== undefined && flags.json) {
     const masked = redactor === undefined ? {} : { masked: redactor.masked };
     const { path: written, bytes } = file;
     const { sessions, failed } = report;
     await output.write(
       `${jsonText({ file: written, format: chosen, bytes, ...masked, sessions, failed })}\n`,
     );
+  } else if (file !== undefined && path !== undefined && !report.isHollow) {
+    await output.write(`${printableLine(report.summary(path, file.bytes))}\n`);
   }
   await output.flush();
   for (const note of report.notes(redactor?.masked)) process.stderr.write(`holdfast: ${note}\n`);
   return report.exitCode;
-}
-
-/** Whether a session can be read to its end. Notes why not. */
-async function isReadable(
-  store: SessionPersistence,
-  id: string,
-  report: ExportReport,
-  onEvents: (events: number) => void,
-): Promise<boolean> {
-  try {
-    const { pages } = await store.stream(id);
-    for await (const _ of pages) {
-      await breathe();
-      onEvents(0);
-    }
-    return true;
-  } catch (error) {
-    report.leaveOut(id, error);
-    return false;
-  }
-}
-
-/** @throws CorruptError after what precedes the damage was written */
-async function writeSession(
-  stream: SessionStream,
-  format: ExportFormat,
-  sink: TextSink,
-  redactor: Redactor | undefined,
-  onEvents: (events: number) => void,
-): Promise<ExportedSession> {
-  const before = redactor?.masked ?? 0;
-  const headerText = redactor?.json(stream.headerText) ?? stream.headerText;
-  const header = redactor === undefined ? stream.header : decodeHeader(headerText, {});
-  await sink.write(format.beginSession({ header, headerText }));
-  const digest = new LogDigest();
-  const records = redactor === undefined ? undefined : new RedactedRecords(redactor);
-  const damage = await untilDamage(async () => {
-    for await (const page of stream.pages) {
-      await breathe();
-      onEvents(digest.events);
-      for (const { record } of shownOf(page, format, digest)) {
-        const singles = records === undefined ? singlesOf(record) : records.take(record);
-        for (const single of singles) await sink.write(format.event(single));
-      }
-    }
-  });
-  for (const single of records?.end() ?? []) await sink.write(format.event(single));
-  await sink.write(format.rest());
-  if (damage !== undefined) throw damage;
-  const masked = redactor === undefined ? {} : { masked: redactor.masked - before };
-  const tail = { events: digest.events, digest: digest.hex(), torn: stream.torn(), ...masked };
-  await sink.write(format.endSession(tail));
-  return { id: stream.header.id, ...tail };
-}
-
-/** The records of a page that the format shows by themselves; all of them count. */
-function* shownOf(
-  page: readonly DecodedRecord[],
-  format: ExportFormat,
-  digest: LogDigest,
-): Generator<DecodedRecord> {
-  for (const decoded of page) {
-    digest.add(decoded.record);
-    if (format.shows(decoded.record)) yield decoded;
-    else format.pass(decoded.record);
-  }
-}
-
-function* singlesOf(record: SessionRecord): Generator<SessionRecord> {
-  if (!isRunType(record.type)) yield record;
-  else
-    for (const [k, text] of recordTexts(record).entries())
-      yield { seq: record.seq + k, count: 1, type: "assistant/chunk", time: record.time, text };
 }
 
 /** The sessions that were named, each once. @throws NotFoundError, AmbiguousIdError */
@@ -210,10 +130,18 @@ async function namedSessions(
 
 /** The oldest first. */
 async function everySession(store: SessionPersistence): Promise<string[]> {
-  // Several files may claim one id.
-  const ids = new Set<string>();
-  for await (const { id } of summaries(store)) ids.add(id);
-  return [...ids].reverse();
+  // Several files may claim one id. What has no header that can be read is left out in the end.
+  const made = new Map<string, number>();
+  for await (const { id, header } of summaries(store))
+    made.set(
+      id,
+      Math.min(header?.createdAt ?? Number.POSITIVE_INFINITY, made.get(id) ?? Number.POSITIVE_INFINITY),
+    );
+  // A store lists the newest first: of those that were made at one moment the order is the other way round.
+  return [...made]
+    .reverse()
+    .sort(([, a], [, b]) => (a === b ? 0 : a - b))
+    .map(([id]) => id);
 }
 
 /** Whether standard output goes into a file. */
@@ -223,6 +151,16 @@ function isWrittenDown(): boolean {
   } catch {
     return false; // there is no telling
   }
+}
+
+/** @throws UsageError where the name of the file tells another format than there is */
+function formatFor(file: string | undefined): FormatName {
+  const format = file === undefined ? "md" : formatOfFile(file);
+  if (format !== undefined) return format;
+  throw new UsageError(
+    `-o names a file of a format that sessions are not written in: ${JSON.stringify(file)}`,
+    "Let its name end in .md, .html, .json or .jsonl, or say --format.",
+  );
 }
 
 /** @throws UsageError where the file would lie in the store that is read, or cannot be one */

@@ -3,6 +3,7 @@ import type { HoldfastError } from "../../../store/errors.ts";
 import { type Finding, TORN_END } from "../../../store/finding.ts";
 import type { SalvageResult } from "../../../store/salvage.ts";
 import { printableLine } from "../../printable.ts";
+import { digestText } from "../digest-text.ts";
 import { failureReason } from "./failure-reason.ts";
 
 interface Ended {
@@ -37,6 +38,8 @@ export type ImportReport =
       readonly state: "failed";
       readonly code: string;
       readonly reason: string;
+      /** What to do about it; only of a file. */
+      readonly hint?: string;
     };
 
 /** A session that was read, as far as a report says of it. */
@@ -79,12 +82,14 @@ export function failedReport(
   { id, location }: { readonly id?: string; readonly location?: string } = {},
 ): ImportReport {
   const reason = failureReason(error, location);
-  return { file, ...(id === undefined ? {} : { id }), state: "failed", code: error.code, reason };
+  const hint = id !== undefined || error.hint === undefined ? {} : { hint: error.hint };
+  return { file, ...(id === undefined ? {} : { id }), state: "failed", code: error.code, reason, ...hint };
 }
 
-/** One line for people, with its end. */
+/** One line for people, with its end, and below that of a file that cannot be read one with a hint. */
 export function reportText(report: ImportReport): string {
-  return `${printableLine(describe(report))}\n`;
+  const hint = "hint" in report ? `  hint: ${printableLine(report.hint)}\n` : "";
+  return `${printableLine(describe(report))}\n${hint}`;
 }
 
 function describe(report: ImportReport): string {
@@ -110,7 +115,7 @@ function names(report: { readonly id: string; readonly newId?: string }): string
 }
 
 function contents({ events, digest, ...ended }: Made, more = ""): string {
-  return `${events} ${events === 1 ? "event" : "events"}${more}, sha256 ${digest}${ending(ended)}`;
+  return `${events} ${events === 1 ? "event" : "events"}${more}, ${digestText(digest)}${ending(ended)}`;
 }
 
 function ending({ torn, tornAt }: Ended): string {

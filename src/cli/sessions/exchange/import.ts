@@ -69,7 +69,7 @@ async function run(
   for (const path of paths) {
     let number = 0;
     try {
-      for await (const session of readSessions(path)) {
+      for await (const session of readSessions(path, command.to)) {
         if (signal.aborted) return EXIT.ok;
         number += 1;
         const place = `${path}, session ${number}: ${session.id}`;

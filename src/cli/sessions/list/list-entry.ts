@@ -1,4 +1,5 @@
 import type { SessionHeader } from "../../../session/header.ts";
+import { lastActive } from "../../../session/projections/outline.ts";
 import type { OutlinedSession, SessionState } from "../../../store/outlines.ts";
 
 /** `unsure`: nothing is wrong with what can be read, but the store below it is damaged. Found by `--check` only. */
@@ -15,7 +16,7 @@ export interface SessionEntry {
   readonly started?: number;
   /** Of a fork that of the session that it began with. */
   readonly firstTime?: number;
-  /** Time of the last event that can be read, or else of the beginning; absent where neither is known. */
+  /** Time of the last event that can be read, or when it was made where that is later; absent where neither is known. */
   readonly lastActive?: number;
   readonly turns?: number;
   /** Number of the last Turn, where it is open. */
@@ -32,8 +33,8 @@ export function toEntry(
   isStoreDamaged = false,
 ): SessionEntry {
   const { id, header, location } = summary;
-  const { lastTime, ...known } = outline ?? {};
-  const lastActive = lastTime ?? header?.createdAt;
+  const { lastTime: _, ...known } = outline ?? {};
+  const active = lastActive(header, outline);
   const isSound = found.state === "ok" || found.state === "interrupted" || found.state === "empty";
   return {
     id,
@@ -41,7 +42,7 @@ export function toEntry(
     ...(found.reason === undefined ? {} : { reason: found.reason }),
     ...(location === undefined ? {} : { location }),
     ...(header === undefined ? {} : { started: header.createdAt, header }),
-    ...(lastActive === undefined ? {} : { lastActive }),
+    ...(active === undefined ? {} : { lastActive: active }),
     ...known,
   };
 }

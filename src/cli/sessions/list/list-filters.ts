@@ -35,6 +35,8 @@ const STATES: Readonly<Record<SessionState | ListedState, true>> = {
   unsure: true,
 };
 
+export const STATE_NAMES: readonly string[] = Object.keys(STATES);
+
 /** @param now epoch milliseconds, from which ages count. @throws UsageError */
 export function parseFilters(flags: FilterFlags, now: number): ListFilter {
   const { cwd, parent, grep } = flags;
@@ -100,10 +102,9 @@ function parseStates(given: readonly string[]): ReadonlySet<string> {
   const states = given.flatMap((text) => text.split(",")).map((state) => state.trim());
   const unknown = states.find((state) => !Object.hasOwn(STATES, state));
   if (unknown === undefined) return new Set(states);
-  const names = Object.keys(STATES);
-  const nearest = nearestName(unknown, names);
+  const nearest = nearestName(unknown, STATE_NAMES);
   throw new UsageError(
     `There is no state ${JSON.stringify(unknown)}`,
-    nearest === undefined ? `There are ${names.join(", ")}.` : `Did you mean ${nearest}?`,
+    nearest === undefined ? `There are ${STATE_NAMES.join(", ")}.` : `Did you mean ${nearest}?`,
   );
 }

@@ -1,13 +1,17 @@
 import { formatBytes } from "../../doctor/units.ts";
 import { printableLine } from "../../printable.ts";
+import { borderAfter } from "../shorten.ts";
 import type { SessionEntry } from "./list-entry.ts";
 
 const GAP = 2;
 /** Columns of a title where nobody says how wide the table may be. */
 const TITLE_WIDTH = 60;
-/** Other columns go before a title has less than this, and then the title itself. */
+/** Other columns go before a title has less than this, but the time of the last activity stays longer. */
 const GOOD_TITLE = 24;
+/** With less a title is of no use. */
 const LEAST_TITLE = 8;
+/** Characters of an id that is cut: it can still be typed, where it is the only one that begins so. */
+const LEAST_ID = 8;
 /** A reason that is cut off shorter says nothing. */
 const LEAST_REASON = 12;
 
@@ -31,8 +35,8 @@ const SIZE: Column = {
 const STATE: Column = { heading: "STATE", cell: ({ state }) => state };
 
 const COLUMNS = [ID, TITLE, STARTED, ACTIVE, TURNS, EVENTS, SIZE, STATE] as const;
-/** In this order they make room. */
-const DROPPED = [SIZE, STARTED, EVENTS, TURNS, ACTIVE] as const;
+/** What makes room, in this order: columns that go, and ids that are cut to what tells them apart. */
+const MEASURES = [SIZE, STARTED, "cut ids", EVENTS, TURNS, "cut titles", ACTIVE] as const;
 
 /**
  * Sessions as a table for people, line by line, each with its end.
@@ -40,7 +44,7 @@ const DROPPED = [SIZE, STARTED, EVENTS, TURNS, ACTIVE] as const;
  */
 export function* sessionTable(entries: readonly SessionEntry[], width?: number): Generator<string> {
   const widths = new Map(COLUMNS.map((column) => [column, widest(column, entries)]));
-  const columns = fit(widths, width);
+  const columns = fit(widths, width, () => leastIdWidth(entries));
   yield line(columns.map((column) => pad(column.heading, widths.get(column) ?? 0, column.isNumber)));
   const left = width === undefined ? Number.POSITIVE_INFINITY : width - needed(columns, widths);
   for (const entry of entries) {
@@ -54,23 +58,50 @@ export function* sessionTable(entries: readonly SessionEntry[], width?: number):
   }
 }
 
-/** The columns that there is room for. The width of the title is set to what is left for it. */
-function fit(widths: Map<Column, number>, width: number | undefined): readonly Column[] {
-  const title = Math.min(
-    widths.get(TITLE) ?? 0,
-    width === undefined ? TITLE_WIDTH : Number.POSITIVE_INFINITY,
-  );
+/** The columns that there is room for. The widths of ids and titles are set to what is left for them. */
+function fit(
+  widths: Map<Column, number>,
+  width: number | undefined,
+  leastId: () => number,
+): readonly Column[] {
+  const limit = width === undefined ? TITLE_WIDTH : Number.POSITIVE_INFINITY;
+  const title = Math.min(widths.get(TITLE) ?? 0, limit);
+  const id = widths.get(ID) ?? 0;
   widths.set(TITLE, title);
   if (width === undefined) return COLUMNS;
   let columns: readonly Column[] = COLUMNS;
+  let least = Math.min(title, GOOD_TITLE);
   const rest = () => width - needed(columns, widths) + title;
-  for (const dropped of DROPPED) {
-    if (rest() >= Math.min(title, GOOD_TITLE)) break;
-    columns = columns.filter((column) => column !== dropped);
+  for (const measure of MEASURES) {
+    if (rest() >= least) break;
+    if (measure === "cut ids") widths.set(ID, leastId());
+    else if (measure === "cut titles") least = Math.min(title, LEAST_TITLE);
+    else columns = columns.filter((column) => column !== measure);
   }
-  if (rest() < Math.min(title, LEAST_TITLE)) return columns.filter((column) => column !== TITLE);
-  widths.set(TITLE, Math.min(title, rest()));
+  if (rest() < Math.min(title, LEAST_TITLE)) columns = columns.filter((column) => column !== TITLE);
+  else widths.set(TITLE, Math.min(title, rest()));
+  // What nobody needs is given back.
+  const spare = width - needed(columns, widths);
+  widths.set(ID, Math.min(id, (widths.get(ID) ?? 0) + Math.max(0, spare)));
   return columns;
+}
+
+/** The least columns in which each id is whole, or has a beginning that no other one of the table has. */
+function leastIdWidth(entries: readonly SessionEntry[]): number {
+  const ids = [...new Set(entries.map((entry) => printableLine(entry.id)))].sort();
+  const widths = ids.map((id, k) => {
+    const shared = Math.max(alike(id, ids[k - 1]), alike(id, ids[k + 1]));
+    const beginning = borderAfter(id, Math.min(id.length, Math.max(shared + 1, LEAST_ID)));
+    return Math.min(Bun.stringWidth(id), Bun.stringWidth(id.slice(0, beginning)) + 1);
+  });
+  return Math.max(ID.heading.length, ...widths);
+}
+
+/** How many UTF-16 units two texts begin with alike. */
+function alike(text: string, other = ""): number {
+  let length = 0;
+  while (length < text.length && text[length] === other[length]) length += 1;
+  return length;
 }
 
 function needed(columns: readonly Column[], widths: ReadonlyMap<Column, number>): number {
@@ -83,10 +114,10 @@ function widest(column: Column, entries: readonly SessionEntry[]): number {
   return most;
 }
 
-/** Only a title is cut: an id is of use whole, and the others are short. */
+/** Ids and titles are cut; the others are short. */
 function shown(column: Column, entry: SessionEntry, width: number): string {
   const text = printableLine(column.cell(entry));
-  return column === TITLE ? elided(text, width) : text;
+  return column === TITLE || column === ID ? elided(text, width) : text;
 }
 
 /** Why a session is not sound, behind its state, as far as there is room. */
@@ -96,7 +127,7 @@ function reasonOf({ reason }: SessionEntry, room: number): string {
 }
 
 /** A text of at most so many columns, cut between characters. */
-function elided(text: string, width: number): string {
+export function elided(text: string, width: number): string {
   if (Bun.stringWidth(text) <= width) return text;
   // What ends with a wide character may be one column wider than was asked for.
   for (let end = width - 1; end > 0; end -= 1) {
@@ -128,8 +159,8 @@ function counted(count: number | undefined): string {
 
 const LAST_DATE = 8.64e15;
 
-/** Date and minute where the reader is; the number where no calendar goes that far. */
-function localTime(time: number | undefined): string {
+/** Date and minute where the reader is; the number where no calendar goes that far. `-` stands for none. */
+export function localTime(time: number | undefined): string {
   if (time === undefined) return "-";
   if (time > LAST_DATE) return String(time);
   const at = new Date(time);

@@ -1,5 +1,6 @@
 import { chosenStore } from "../../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../../host/usage.ts";
+import { lastActive, type Outline } from "../../../session/projections/outline.ts";
 import {
   type OutlineCache,
   type OutlinedSession,
@@ -60,15 +61,14 @@ function parseKeep(text = "0"): number {
   throw new UsageError(`--keep cannot be ${JSON.stringify(text)}`, "Give a number of sessions, such as 10.");
 }
 
-/** The sessions whose last event is older, the oldest first, without those that are kept for their number. */
+/** The sessions that were last active before, the oldest first, without those that are kept for their number. */
 async function planPrune(
   store: SessionPersistence,
   { cache, before, keep, signal }: PruneRequest,
 ): Promise<RemovalPlan> {
   using progress = new Progress();
-  const old: { readonly summary: SessionSummary; readonly time: number }[] = [];
+  const old: { readonly summary: SessionSummary; readonly outline?: Outline; readonly time: number }[] = [];
   let young = 0;
-  // No session is older than its header: a fork is as old as itself, not as what it begins with.
   const isWanted = ({ header }: SessionSummary) => {
     const isYoung = header !== undefined && header.createdAt >= before;
     if (isYoung) young += 1;
@@ -78,25 +78,24 @@ async function planPrune(
     progress.show(`looking, session ${number} of ${of}: ${id}`);
   try {
     for await (const session of outlines(store, { cache, isWanted, onProgress, signal })) {
-      const { summary } = session;
-      const last = lastEventTime(session);
-      if (last === undefined) continue;
-      const time = Math.max(last, summary.header?.createdAt ?? 0);
+      const { summary, outline } = session;
+      const time = lastTimeOf(session);
+      if (time === undefined) continue;
       if (time >= before) young += 1;
-      else old.push({ summary, time });
+      else old.push({ summary, time, ...(outline === undefined ? {} : { outline }) });
     }
   } catch (error) {
     if (!signal.aborted) throw error;
   }
   old.sort((a, b) => b.time - a.time);
   const doomed = old.slice(Math.max(0, keep - young)).reverse();
-  return { doomed: doomed.map(({ summary, time }) => toDoomed(summary, time)), missing: [] };
+  return { doomed: doomed.map(({ summary, outline }) => toDoomed(summary, outline)), missing: [] };
 }
 
 /** Nothing where it is not known, since the end of the session cannot be read; that is told. */
-function lastEventTime({ summary, outline, isWhole, state, reason }: OutlinedSession): number | undefined {
+function lastTimeOf({ summary, outline, isWhole, state, reason }: OutlinedSession): number | undefined {
   // A torn end was never part of the session.
-  if (isWhole || state === "torn") return outline?.lastTime ?? summary.header?.createdAt;
+  if (isWhole || state === "torn") return lastActive(summary.header, outline);
   const text = `${summary.id} is left alone, since its age is not known: ${reason}`;
   process.stderr.write(`holdfast: ${printableLine(text)}\n`);
   return undefined;

@@ -1,18 +1,28 @@
+import { lastActive, type Outline } from "../../../session/projections/outline.ts";
 import type { SessionSummary } from "../../../store/persistence.ts";
 import { formatStoreName, type StoreName } from "../../../store/store-name.ts";
 import { printableLine } from "../../printable.ts";
-import { formatTime } from "../list/table.ts";
+import { localTime } from "../list/table.ts";
 import { salvageCommand, shellWord } from "../next-step.ts";
 
 /** A session that shall go. Times are epoch milliseconds. Source: docs/cli.md. */
 export interface Doomed {
   readonly id: string;
+  /** This, and `turns` and `lastActive`, where its log was read. */
+  readonly title?: string;
+  readonly turns?: number;
   readonly createdAt?: number;
-  /** When its last event happened: of `prune` only. */
   readonly lastActive?: number;
   readonly cwd?: string;
   /** Why it cannot be read, if that is known. */
   readonly reason?: string;
+}
+
+/** A session that was named and is not there. */
+export interface Missing {
+  readonly id: string;
+  /** Some of those whose ids begin so. */
+  readonly candidates: readonly string[];
 }
 
 /** What became of it, as `--json` prints it. Source: docs/cli.md. */
@@ -32,25 +42,50 @@ export type Removed =
       readonly hint?: string | undefined;
     };
 
-export function toDoomed({ id, header, problem }: SessionSummary, lastActive?: number): Doomed {
+export function toDoomed({ id, header, problem }: SessionSummary, outline?: Outline): Doomed {
+  const active = outline === undefined ? undefined : lastActive(header, outline);
   return {
     id,
+    ...(outline?.title === undefined ? {} : { title: outline.title }),
+    ...(outline === undefined ? {} : { turns: outline.turns }),
     ...(header === undefined ? {} : { createdAt: header.createdAt }),
-    ...(lastActive === undefined ? {} : { lastActive }),
+    ...(active === undefined ? {} : { lastActive: active }),
     ...(header?.cwd === undefined ? {} : { cwd: header.cwd }),
     ...(problem === undefined ? {} : { reason: problem.reason }),
   };
 }
 
 /** One line for people, with its end. */
-export function doomedText({ id, createdAt, lastActive, cwd, reason }: Doomed): string {
+export function doomedText({ id, title, turns, createdAt, lastActive: active, cwd, reason }: Doomed): string {
   const parts = [
-    createdAt === undefined ? [] : [`created ${formatTime(createdAt)}`],
-    lastActive === undefined ? [] : [`last active ${formatTime(lastActive)}`],
+    title === undefined ? [] : [`“${title}”`],
+    turns === undefined ? [] : [turns === 1 ? "1 Turn" : `${turns} Turns`],
+    createdAt === undefined ? [] : [`created ${localTime(createdAt)}`],
+    active === undefined ? [] : [`last active ${localTime(active)}`],
     cwd === undefined ? [] : [`folder ${cwd}`],
     reason === undefined ? [] : [reason],
   ].flat();
-  return `${printableLine(parts.length === 0 ? `delete ${id}` : `delete ${id}: ${parts.join(", ")}`)}\n`;
+  return `${printableLine(parts.length === 0 ? `to delete ${id}` : `to delete ${id}: ${parts.join(", ")}`)}\n`;
+}
+
+/** What follows where sessions that were named are not there. */
+export function missingText(missing: readonly Missing[], store: StoreName): string {
+  const where = formatStoreName(store);
+  const text =
+    missing.length === 1
+      ? `nothing was deleted: a session that was named is not in ${where}`
+      : `nothing was deleted: ${missing.length} sessions that were named are not in ${where}`;
+  const alike = missing.filter(({ candidates }) => candidates.length > 0);
+  const lines =
+    alike.length === 0
+      ? ["Check the ids, and that this is the store you mean."]
+      : alike.map(
+          ({ id, candidates }) =>
+            `Give whole ids: with ${JSON.stringify(id)} ${candidates.length === 1 ? "begins" : "begin"} ${candidates.join(", ")}`,
+        );
+  return [`holdfast: ${text}`, ...lines.map((line) => `  hint: ${line}`)]
+    .map((line) => `${printableLine(line)}\n`)
+    .join("");
 }
 
 export function removedText(removed: Removed): string {

@@ -2,14 +2,23 @@ import { UsageError } from "../../../host/usage.ts";
 import { HoldfastError } from "../../../store/errors.ts";
 import { openStore, openStoreReadOnly } from "../../../store/open-store.ts";
 import type { SessionPersistence } from "../../../store/persistence.ts";
-import type { StoreName } from "../../../store/store-name.ts";
+import { formatStoreName, type StoreName } from "../../../store/store-name.ts";
 import { openRemover, type SessionRemover } from "../../../store/trash.ts";
 import { EXIT, exitCodeFor } from "../../exit-codes.ts";
 import { jsonText } from "../../json-text.ts";
 import { type Output, printing, printingOn } from "../../output.ts";
+import { printableLine } from "../../printable.ts";
 import { StopSignals } from "../../stop-signals.ts";
 import { canAsk, confirm } from "./confirm.ts";
-import { type Doomed, doomedText, type Removed, removedText, restoreCommands } from "./removal-report.ts";
+import {
+  type Doomed,
+  doomedText,
+  type Missing,
+  missingText,
+  type Removed,
+  removedText,
+  restoreCommands,
+} from "./removal-report.ts";
 
 /** After such an error no other session can be deleted either. */
 const FATAL = new Set(["storage-full", "closed"]);
@@ -25,8 +34,8 @@ export interface RemovalFlags {
 /** What a command would delete. */
 export interface RemovalPlan {
   readonly doomed: readonly Doomed[];
-  /** Sessions that were named and are not there. */
-  readonly missing: readonly string[];
+  /** Where there are any, nothing is deleted. */
+  readonly missing: readonly Missing[];
 }
 
 export type Planner = (store: SessionPersistence, signal: AbortSignal) => Promise<RemovalPlan>;
@@ -40,21 +49,24 @@ export function previewRemoval(name: StoreName, { json }: { readonly json: boole
     if (stop.code !== undefined) return stop.code;
     const printer = new Printer(output, json);
     await printer.plan(plan);
+    if (plan.missing.length > 0) return await printer.refusal(plan, name);
     const n = plan.doomed.length;
-    await printer.print(`${counted(n)} to delete; nothing was changed\n`, {
+    await printer.print(`${counted(n)} to delete from ${shownName(name)}; nothing was changed\n`, {
       kind: "summary",
+      store: formatStoreName(name),
       sessions: n,
       deleted: 0,
       failed: 0,
     });
-    return plan.missing.length === 0 ? EXIT.ok : EXIT.notFound;
+    return EXIT.ok;
   });
 }
 
 /** Says what will be deleted, asks unless told not to, and deletes it. The store is locked from the beginning on. */
 export async function remove(name: StoreName, flags: RemovalFlags, planner: Planner): Promise<number> {
   if (!flags.yes && !canAsk()) {
-    await previewRemoval(name, flags, planner);
+    const code = await previewRemoval(name, flags, planner);
+    if (code !== EXIT.ok) return code;
     throw new UsageError(
       "Nothing was deleted: there is no terminal to ask on",
       "Say --yes to delete what is listed.",
@@ -77,7 +89,8 @@ async function run(
   const plan = await planner(store, stop.signal);
   if (stop.code !== undefined) return stop.code;
   await printer.plan(plan);
-  const question = `Delete ${counted(plan.doomed.length)}${flags.purge ? " for good" : ""}?`;
+  if (plan.missing.length > 0) return await printer.refusal(plan, name);
+  const question = `Delete ${counted(plan.doomed.length)} from ${shownName(name)}${flags.purge ? " for good" : ""}?`;
   if (plan.doomed.length > 0 && !flags.yes && !(await confirm(question, stop.signal))) {
     process.stderr.write("\nholdfast: nothing was deleted\n");
     return stop.code ?? EXIT.failure;
@@ -95,17 +108,25 @@ async function run(
   const done = removed.length - failed.length;
   const restore = restoreCommands(removed, remover.folder, name);
   const kept = restore.length === 0 ? {} : { trash: remover.folder, restore };
-  const counts = { sessions: plan.doomed.length, deleted: done, failed: failed.length };
+  const counts = {
+    store: formatStoreName(name),
+    sessions: plan.doomed.length,
+    deleted: done,
+    failed: failed.length,
+  };
   const lines = restore.map((command) => `to bring back what was deleted: ${command}\n`);
   const of = failed.length === 0 ? "" : `, ${failed.length} failed`;
-  await printer.print([`${done} deleted${of}\n`, ...lines].join(""), { kind: "summary", ...counts, ...kept });
+  await printer.print([`${done} deleted from ${shownName(name)}${of}\n`, ...lines].join(""), {
+    kind: "summary",
+    ...counts,
+    ...kept,
+  });
   const left = plan.doomed.length - removed.length;
   if (left > 0)
     process.stderr.write(`holdfast: ${counted(left)} of ${plan.doomed.length} left as they are\n`);
   if (stop.code !== undefined) return stop.code;
   const [first] = failed;
-  if (first !== undefined) return exitCodeFor(first.code);
-  return plan.missing.length === 0 ? EXIT.ok : EXIT.notFound;
+  return first === undefined ? EXIT.ok : exitCodeFor(first.code);
 }
 
 async function removeOne(remover: SessionRemover, id: string, purge: boolean): Promise<Removed> {
@@ -129,8 +150,19 @@ class Printer {
   }
 
   async plan({ doomed, missing }: RemovalPlan): Promise<void> {
-    for (const id of missing) await this.print(`missing ${id}\n`, { kind: "missing", id });
+    for (const { id, candidates } of missing) {
+      const alike = candidates.length === 0 ? {} : { candidates };
+      await this.print(`${printableLine(`missing ${id}`)}\n`, { kind: "missing", id, ...alike });
+    }
     for (const session of doomed) await this.print(doomedText(session), { kind: "session", ...session });
+  }
+
+  /** Says that nothing is deleted, since some sessions are missing. */
+  async refusal({ missing }: RemovalPlan, name: StoreName): Promise<number> {
+    const counts = { sessions: 0, deleted: 0, failed: 0 };
+    await this.print("", { kind: "summary", store: formatStoreName(name), ...counts });
+    process.stderr.write(missingText(missing, name));
+    return EXIT.notFound;
   }
 
   /** What was done is told at once, whatever comes then. */
@@ -138,6 +170,10 @@ class Printer {
     await this.#output.write(this.#json ? `${jsonText(json)}\n` : text);
     await this.#output.flush();
   }
+}
+
+function shownName(name: StoreName): string {
+  return printableLine(formatStoreName(name));
 }
 
 function counted(n: number): string {

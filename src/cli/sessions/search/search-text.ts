@@ -1,8 +1,10 @@
-import { excerptOf, type Room } from "../../../session/search/excerpt.ts";
+import { type Excerpt, excerptOf, type Room } from "../../../session/search/excerpt.ts";
 import type { Said } from "../../../session/search/said.ts";
 import type { SearchStep } from "../../../store/search/search.ts";
 import { jsonText } from "../../json-text.ts";
 import { printableLine } from "../../printable.ts";
+import { elided } from "../list/table.ts";
+import { borderAfter } from "../shorten.ts";
 
 export type Hit = Extract<SearchStep, { kind: "hit" }>;
 
@@ -18,9 +20,12 @@ const BOLD_RED = "\u001b[1;31m";
 const PLAIN = "\u001b[0m";
 /** Characters of an excerpt where nothing limits a line. */
 const ROOM: Room = { before: 40, match: 120, after: 80 };
-/** Columns of an excerpt however narrow a terminal is. */
+/** Columns of an excerpt for which what stands before it is shortened. */
 const LEAST_WIDTH = 24;
+/** Columns of an id that is shortened. */
+const SHORT_ID = 9;
 const GAP = "  ";
+const ELLIPSIS = "…";
 
 /** The style for standard output: matches are marked on a terminal, unless NO_COLOR is set or it is dumb. */
 export function snippetStyle(): SnippetStyle {
@@ -35,14 +40,68 @@ export function snippetStyle(): SnippetStyle {
 }
 
 /** One line. Source: docs/cli.md. */
-export function hitText({ sessionId, said, match }: Hit, { mark, width }: SnippetStyle): string {
-  const place = `seq ${said.seq}${GAP}turn ${said.turn}${GAP}${speakerText(said)}`;
-  const head = `${printableLine(sessionId)}${GAP}${place}${GAP}`;
-  const room = width === undefined ? ROOM : roomFor(width - 1 - Bun.stringWidth(head));
-  const { before, match: found, after } = excerptOf(said.text, match, room, columnsOf);
+export function hitText(hit: Hit, { mark, width }: SnippetStyle): string {
+  const head = headOf(hit, width);
+  const { text } = hit.said;
+  const { before, match, after } =
+    width === undefined
+      ? onOneLine(excerptOf(text, hit.match, ROOM, columnsOf))
+      : filling(hit, Math.max(1, width - Bun.stringWidth(head)));
   const [begin, end] = mark;
-  const text = `${onOneLine(before).trimStart()}${begin}${onOneLine(found)}${end}${onOneLine(after).trimEnd()}`;
-  return `${head}${text}\n`;
+  return `${head}${printableLine(before)}${begin}${printableLine(match)}${end}${printableLine(after)}\n`;
+}
+
+/** Where a hit is, in so few columns that something of the text has room behind it. */
+function headOf({ sessionId, said }: Hit, width: number | undefined): string {
+  const id = printableLine(sessionId);
+  const seq = `seq ${said.seq}`;
+  const speaker = speakerText(said);
+  const short = elided(id, SHORT_ID);
+  const heads = [
+    [id, seq, `turn ${said.turn}`, speaker],
+    [id, seq, speaker],
+    [short, seq, speaker],
+    [short, seq, said.who],
+  ].map((parts) => parts.map((part) => part + GAP).join(""));
+  const [whole = ""] = heads;
+  if (width === undefined) return whole;
+  const most = width - LEAST_WIDTH;
+  const fits = heads.find((head) => Bun.stringWidth(head) <= most);
+  // No more than half of a very narrow terminal.
+  return fits ?? elided(heads.at(-1) ?? "", Math.max(1, most, Math.floor(width / 2)));
+}
+
+/** The excerpt that fills so many columns. Where the text is short on one side of the match, the other one has the rest. */
+function filling({ said: { text }, match: { at, length } }: Hit, columns: number): Excerpt {
+  // More than that has no room, unless nearly all of it is spaces.
+  const units = 8 * columns + 256;
+  const from = borderAfter(text, Math.max(0, at - units));
+  const to = Math.min(text.length, at + length + units);
+  const near = onOneLine({
+    before: (from > 0 ? ELLIPSIS : "") + text.slice(from, at),
+    match: text.slice(at, Math.min(at + length, at + units)),
+    after: text.slice(at + length, to) + (to < text.length ? ELLIPSIS : ""),
+  });
+  const whole = {
+    before: Bun.stringWidth(printableLine(near.before)),
+    match: Bun.stringWidth(printableLine(near.match)),
+    after: Bun.stringWidth(printableLine(near.after)),
+  };
+  if (whole.before + whole.match + whole.after <= columns) return near;
+  const match = Math.min(whole.match, Math.max(Math.ceil(columns / 2), columns - whole.before - whole.after));
+  const rest = columns - match;
+  const before = Math.min(whole.before, Math.max(Math.floor(rest / 3), rest - whole.after));
+  const room = { before, match, after: rest - before };
+  // Where something is left out, an ellipsis takes a column.
+  const own = (part: keyof Room) => Math.max(0, whole[part] > room[part] ? room[part] - 1 : room[part]);
+  const place = { at: near.before.length, length: near.match.length };
+  const line = near.before + near.match + near.after;
+  return excerptOf(
+    line,
+    place,
+    { before: own("before"), match: own("match"), after: own("after") },
+    columnsOf,
+  );
 }
 
 /** One JSON object on a line. Source: docs/cli.md. */
@@ -56,19 +115,13 @@ function speakerText({ who, tool, part }: Said): string {
   return printableLine(["tool", ...(tool === "" ? [] : [tool]), part].join(" "));
 }
 
-function roomFor(width: number): Room {
-  const whole = Math.max(LEAST_WIDTH, width);
-  const before = Math.floor(whole / 4);
-  const match = Math.floor(whole / 2);
-  // An ellipsis may stand at both ends and in the match.
-  return { before: before - 1, match: match - 1, after: whole - before - match - 1 };
-}
-
 function columnsOf(character: string): number {
   if (character.length === 1 && character >= " " && character <= "~") return 1;
   return Math.max(1, Bun.stringWidth(printableLine(character)));
 }
 
-function onOneLine(text: string): string {
-  return printableLine(text.replace(/\s+/g, " "));
+/** Each run of spaces and line ends as one space. */
+function onOneLine({ before, match, after }: Excerpt): Excerpt {
+  const line = (text: string) => text.replace(/\s+/g, " ");
+  return { before: line(before).trimStart(), match: line(match), after: line(after).trimEnd() };
 }

@@ -4,6 +4,7 @@ import type { SessionPersistence, SessionStream } from "../../../store/persisten
 import { EXIT, reportError } from "../../exit-codes.ts";
 import type { Ending } from "../../pager.ts";
 import { printableLine } from "../../printable.ts";
+import { countEvents } from "../tail/log-end.ts";
 import type { SeqRange, SessionFacts } from "./read-session.ts";
 
 /** A session that is shown. */
@@ -32,18 +33,30 @@ export async function untilDamage(reading: () => Promise<void>): Promise<Holdfas
   }
 }
 
+/** What is said where a range lies behind the last event, so that nothing of it was shown. */
+export async function nothingShown({ store, id, range }: Shown, events: number): Promise<string[]> {
+  if (range === undefined || events > 0) return [];
+  const count = await countEvents(store, id);
+  // It has grown meanwhile.
+  if (count > range.from) return [];
+  const why = count === 0 ? "the session has none" : `the last one has seq ${count - 1}`;
+  return [`there is no event from seq ${range.from} on: ${why}`];
+}
+
 /** Tells on stderr what else there is to know of a session that was shown. */
-export function endOf(
-  { range }: Shown,
-  { unknownTypes, closers }: SessionFacts,
+export async function endOf(
+  shown: Shown,
+  { unknownTypes, closers, events }: SessionFacts,
   torn: boolean,
   damage: HoldfastError | undefined,
-): Ending {
+): Promise<Ending> {
+  const { range } = shown;
   const notes = unknownTypes.map(
     ({ type, seq }) =>
       `the log holds events of the unknown type ${printableLine(JSON.stringify(type))}, the first at seq ${seq}; ` +
       "this version cannot resume it",
   );
+  if (damage === undefined) notes.push(...(await nothingShown(shown, events)));
   if (torn) notes.push(TORN);
   // What was not read says nothing of it.
   const isOpen = range === undefined && damage === undefined && closers.length > 0;

@@ -1,7 +1,6 @@
 import type { SessionHeader } from "../../../session/header.ts";
 import { HoldfastError } from "../../../store/errors.ts";
 import type { SessionPersistence } from "../../../store/persistence.ts";
-import { formatTime } from "../list/table.ts";
 import { grouped } from "../shorten.ts";
 import { countEvents } from "../tail/log-end.ts";
 import type { SeqRange } from "./read-session.ts";
@@ -22,10 +21,10 @@ export interface HeadFacts {
   readonly isOpen?: boolean;
 }
 
-/** The lines above a transcript. */
+/** The lines above a transcript. `created` is when the session was, as it is to be told. */
 export function headText(
-  { id, createdAt, cwd, parentSession, seedLength, agentPreset }: SessionHeader,
-  { title, model, events, isOpen }: HeadFacts,
+  { id, cwd, parentSession, seedLength, agentPreset }: SessionHeader,
+  { created, title, model, events, isOpen }: HeadFacts & { readonly created: string },
   range: SeqRange | undefined,
   style: TranscriptStyle,
 ): string {
@@ -33,7 +32,7 @@ export function headText(
   const { from = 0, to } = range ?? {};
   const rows: ReadonlyArray<readonly [string, string | undefined]> = [
     ["title", title],
-    ["created", formatTime(createdAt)],
+    ["created", created],
     ["folder", cwd],
     ["forked", parentSession === undefined ? undefined : `from ${parentSession}${seed}`],
     ["preset", agentPreset],

@@ -39,7 +39,7 @@ export async function printJson(shown: Shown, output: TextOutput): Promise<Endin
     separator = ",";
   }
   await output.write("]}\n");
-  return endOf(shown, facts, torn, damage);
+  return await endOf(shown, facts, torn, damage);
 }
 
 function problemOf({ code, message, place }: HoldfastError): object {

@@ -3,14 +3,15 @@ import { type RawOptions, UsageError } from "../../../host/usage.ts";
 import { recordTexts } from "../../../session/records.ts";
 import { openStoreReadOnly } from "../../../store/open-store.ts";
 import { EXIT, reportError } from "../../exit-codes.ts";
+import { LocalTimes } from "../../local-time.ts";
 import { type Ending, paging, type TextOutput } from "../../pager.ts";
 import { resolveSessionId } from "../session-id.ts";
 import { pagesIn, type SeqRange, SessionFacts } from "./read-session.ts";
-import { endOf, openStream, type Shown, TORN, untilDamage } from "./read-shown.ts";
+import { endOf, nothingShown, openStream, type Shown, TORN, untilDamage } from "./read-shown.ts";
 import { factsAtEnd, type HeadFacts, headText } from "./session-head.ts";
+import { SessionView } from "./session-view.ts";
 import { printJson } from "./show-json.ts";
 import { outputStyle, TranscriptStyle } from "./transcript-style.ts";
-import { TranscriptView } from "./transcript-view.ts";
 
 /** So much of a log is read before its head is shown, in UTF-16 units: of most sessions it is all. */
 const READ_AHEAD = 4 * 1024 * 1024;
@@ -74,14 +75,22 @@ function seqOf(flag: string, text: string): number {
 /** One event a line, in the bytes that are stored. */
 async function printEvents(shown: Shown, output: TextOutput): Promise<Ending> {
   const stream = await openStream(shown);
+  let events = 0;
   const damage = await untilDamage(async () => {
     for await (const page of pagesIn(stream, shown.range ?? { from: 0 })) {
-      for (const { record } of page) for (const text of recordTexts(record)) await output.write(`${text}\n`);
+      for (const { record } of page) {
+        events += record.count;
+        for (const text of recordTexts(record)) await output.write(`${text}\n`);
+      }
     }
   });
+  const notes = [
+    ...(damage === undefined ? await nothingShown(shown, events) : []),
+    ...(stream.torn() ? [TORN] : []),
+  ];
   return () => {
     if (damage !== undefined) return reportError(damage);
-    if (stream.torn()) process.stderr.write(`holdfast: ${TORN}\n`);
+    for (const note of notes) process.stderr.write(`holdfast: ${note}\n`);
     return EXIT.ok;
   };
 }
@@ -91,12 +100,15 @@ async function printText(shown: Shown, { full }: ShowOptions, output: TextOutput
   const { store, id, range } = shown;
   const stream = await openStream(shown);
   const style = new TranscriptStyle(outputStyle(process.env, process.stdout));
-  const view = new TranscriptView(style, full);
+  const times = new LocalTimes();
+  // Before any other: it stands above them.
+  const created = times.text(stream.header.createdAt);
+  const view = new SessionView(style, times, full);
   const facts = new SessionFacts(range?.from ?? 0);
   let held: string[] | undefined = [];
   let length = 0;
   const begin = async (known: HeadFacts) => {
-    await output.write(headText(stream.header, view.known(known), range, style));
+    await output.write(headText(stream.header, { ...view.known(known), created }, range, style));
     for (const text of held ?? []) await output.write(text);
     held = undefined;
     await output.flush();
@@ -118,6 +130,6 @@ async function printText(shown: Shown, { full }: ShowOptions, output: TextOutput
   const isWhole = range === undefined && damage === undefined;
   if (held !== undefined)
     await begin(isWhole ? { events: facts.events, isOpen: facts.closers.length > 0 } : {});
-  await output.write(view.end(facts.events, facts.next));
-  return endOf(shown, facts, stream.torn(), damage);
+  await output.write(view.end(facts.events, facts.next, !isWhole));
+  return await endOf(shown, facts, stream.torn(), damage);
 }

@@ -27,16 +27,9 @@ export function titleOf({ data }: SessionEvent): string | undefined {
   return typeof title === "string" ? title : undefined;
 }
 
-/**
- * How the entry that an event makes was cut off; empty where it was not. A message that says so of itself was cancelled;
- * what has none was left by a failure or a kill.
- */
-export function howCutOff(
-  { interrupted }: { readonly interrupted?: boolean },
-  { type }: SessionEvent,
-): string {
-  if (interrupted !== true) return "";
-  return type === "assistant/message" ? "interrupted" : "cut off";
+/** In which way an answer is not whole, whether it was cancelled, or a failure or a kill ended it; empty where it is. */
+export function howCutOff({ interrupted }: { readonly interrupted?: boolean }): string {
+  return interrupted === true ? "cut off" : "";
 }
 
 /** How a Turn ended. */

@@ -1,5 +1,5 @@
 import { printable, printableLine } from "../../printable.ts";
-import { wrapped } from "./wrap.ts";
+import { outputColumns, wrapped } from "../../wrap.ts";
 
 /** Columns of a line on a terminal: not more than is easily read, nor fewer than a word takes. */
 const MOST_COLUMNS = 100;
@@ -32,11 +32,11 @@ export interface StyleOptions {
  */
 export function outputStyle(
   { NO_COLOR, TERM }: Readonly<Record<string, string | undefined>>,
-  { isTTY, columns }: Pick<NodeJS.WriteStream, "isTTY" | "columns">,
+  output: Pick<NodeJS.WriteStream, "isTTY" | "columns">,
 ): StyleOptions {
-  if (isTTY !== true) return { styled: false };
-  // A terminal that does not know its width says 0.
-  return { columns: columns || 80, styled: (NO_COLOR ?? "") === "" && TERM !== "dumb" };
+  const columns = outputColumns(output);
+  if (columns === undefined) return { styled: false };
+  return { columns, styled: (NO_COLOR ?? "") === "" && TERM !== "dumb" };
 }
 
 /**

@@ -87,7 +87,8 @@ export function statsReport(
         ...(durations.count === 0 ? {} : { medianMs: durations.median, maxMs: durations.max }),
       }))
       .sort((a, b) => b.calls - a.calls || compare(a.name, b.name)),
-    tokens: used(uses),
+    // What no Step has reported, cost nobody knows what.
+    tokens: sum(uses, uses.length === 0 && stats.steps > 0 ? undefined : prices),
     models: [...models]
       .map(([model, some]) => ({ model, ...used(some) }))
       .sort((a, b) => compare(a.model, b.model)),
@@ -131,7 +132,7 @@ function compare(a: string, b: string): number {
 
 const LAST_DAY = 100_000_000;
 
-/** As `2026-11-30`, in UTC; as a number where no calendar goes that far. */
+/** As `2026-11-30`; as a number where no calendar goes that far. */
 function dayText(day: number): string {
   return day > LAST_DAY ? String(day) : new Date(day * 86_400_000).toISOString().replace(/T.*/, "");
 }

@@ -1,5 +1,8 @@
+import { formatBytes } from "../../doctor/units.ts";
 import { printableLine } from "../../printable.ts";
-import { fitting } from "../shorten.ts";
+import { hanging, labelled } from "../../wrap.ts";
+import { fitting, grouped } from "../shorten.ts";
+import { formatDuration } from "../show/told.ts";
 import type { StatsReport, Used } from "./stats-report.ts";
 
 const GAP = 2;
@@ -17,27 +20,31 @@ interface Column {
   readonly kind: "number" | "name" | "day";
 }
 
-/**
- * The report as a person reads it: totals, then one table for each kind of thing that is there.
- * @param width columns of the terminal, if there is one
- */
-export function statsText(report: StatsReport, width?: number): string {
+export interface StatsStyle {
+  /** Name of the time zone that the days are of. */
+  readonly zone: string;
+  /** Columns of the terminal, if there is one. */
+  readonly width?: number | undefined;
+}
+
+/** The report as a person reads it: totals, then one table for each kind of thing that is there. */
+export function statsText(report: StatsReport, { zone, width }: StatsStyle): string {
   const { types, tools, models, days, unpriced } = report;
   const hasCost = unpriced !== undefined;
   const table = (columns: readonly Column[], rows: ReadonlyArray<readonly string[]>) =>
     tableText(columns, rows, width);
   const parts = [
-    totals(report),
+    totals(report, zone, width),
     table(
-      [name("TYPE"), number("EVENTS"), number("BYTES")],
-      types.map(({ type, events, bytes }) => [type, String(events), String(bytes)]),
+      [name("TYPE"), number("EVENTS"), number("SIZE")],
+      types.map(({ type, events, bytes }) => [type, grouped(events), formatBytes(bytes)]),
     ),
     table(
       [name("TOOL"), number("CALLS"), number("FAILED"), number("P50"), number("MAX")],
       tools.map(({ name, calls, failures, medianMs, maxMs }) => [
         name,
-        String(calls),
-        String(failures),
+        grouped(calls),
+        grouped(failures),
         duration(medianMs),
         duration(maxMs),
       ]),
@@ -52,33 +59,62 @@ export function statsText(report: StatsReport, width?: number): string {
     ),
     unpriced === undefined || unpriced.length === 0
       ? ""
-      : `No price is known of ${unpriced.map((model) => printableLine(model)).join(", ")}\n`,
+      : `${hanging(`No price is known of ${unpriced.map((model) => printableLine(model)).join(", ")}`, width, "  ")}\n`,
   ];
   return parts.filter((part) => part !== "").join("\n");
 }
 
-function totals(report: StatsReport): string {
-  const { session, sessions, torn, problems, turns, tokens } = report;
+function totals(report: StatsReport, zone: string, columns: number | undefined): string {
+  const { session, sessions, torn, problems, turns, days } = report;
   const ended = Object.entries(turns.ended);
   const open = turns.started - ended.reduce((sum, [, count]) => sum + count, 0);
-  const ends = [...ended.map(([kind, count]) => `${count} ${kind}`), ...(open > 0 ? [`${open} open`] : [])];
-  const lines: ReadonlyArray<readonly [string, string]> = [
-    session === undefined ? ["Sessions", String(sessions)] : ["Session", session],
-    ...(problems.length === 0 ? [] : ([["Not read to the end", String(problems.length)]] as const)),
-    ...(torn === 0 ? [] : ([["With a torn end", String(torn)]] as const)),
-    ["Events", `${report.events}, ${report.bytes} bytes`],
-    ["Turns", `${turns.started}${ends.length === 0 ? "" : ` (${ends.join(", ")})`}`],
-    ["Steps", `${report.steps}, ${report.retries} ${report.retries === 1 ? "retry" : "retries"}`],
-    ["Model time", duration(report.modelMs)],
-    [
-      "Tokens",
-      `${tokens.inputTokens} in (${tokens.cacheReadTokens} read from and ${tokens.cacheWriteTokens} written to caches), ` +
-        `${tokens.outputTokens} out (${tokens.reasoningTokens} reasoning)`,
-    ],
-    ...(report.unpriced === undefined ? [] : ([["Cost", cost(tokens.cost)]] as const)),
+  const ends = [
+    ...ended.map(([kind, count]) => `${grouped(count)} ${kind}`),
+    ...(open > 0 ? [`${grouped(open)} open`] : []),
   ];
-  const width = Math.max(...lines.map(([label]) => label.length));
-  return lines.map(([label, value]) => `${label.padEnd(width)}  ${printableLine(value)}\n`).join("");
+  const lines: ReadonlyArray<readonly [string, string]> = [
+    session === undefined ? ["Sessions", grouped(sessions)] : ["Session", session],
+    ...(problems.length === 0 ? [] : ([["Not read to the end", grouped(problems.length)]] as const)),
+    ...(torn === 0 ? [] : ([["With a torn end", grouped(torn)]] as const)),
+    ["Events", `${grouped(report.events)}, ${formatBytes(report.bytes)}`],
+    ["Turns", `${grouped(turns.started)}${ends.length === 0 ? "" : ` (${ends.join(", ")})`}`],
+    ["Steps", `${grouped(report.steps)}, ${counted(report.retries, "retry", "retries")}`],
+    ["Model time", duration(report.modelMs)],
+    ["Tokens", tokensText(report)],
+    ...(report.unpriced === undefined ? [] : ([["Cost", costText(report)]] as const)),
+    ...(days.length === 0 ? [] : ([["Days in", zone]] as const)),
+  ];
+  const width = Math.max(...lines.map(([label]) => label.length)) + GAP;
+  return lines
+    .map(([label, value]) => `${labelled(label.padEnd(width), printableLine(value), columns)}\n`)
+    .join("");
+}
+
+function tokensText(report: StatsReport): string {
+  const { tokens } = report;
+  const silent = silentSteps(report);
+  if (tokens.steps === 0 && silent > 0) return `- (${counted(silent, "Step")} reported none)`;
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = tokens;
+  const rest = silent === 0 ? "" : `; ${counted(silent, "Step")} reported none`;
+  return (
+    `${grouped(inputTokens)} in (${grouped(cacheReadTokens)} read from and ${grouped(cacheWriteTokens)} written to caches), ` +
+    `${grouped(outputTokens)} out (${grouped(reasoningTokens)} reasoning)${rest}`
+  );
+}
+
+function costText(report: StatsReport): string {
+  const silent = silentSteps(report);
+  const sum = cost(report.tokens.cost);
+  return sum === "-" || silent === 0 ? sum : `${sum}, without ${counted(silent, "Step")}`;
+}
+
+/** How many Steps reported no tokens; also one that runs. */
+function silentSteps({ steps, tokens }: StatsReport): number {
+  return Math.max(0, steps - tokens.steps);
+}
+
+function counted(count: number, one: string, several = `${one}s`): string {
+  return `${grouped(count)} ${count === 1 ? one : several}`;
 }
 
 function name(title: string): Column {
@@ -105,7 +141,7 @@ function useColumns(hasCost: boolean): Column[] {
 function useCells(used: Used, hasCost: boolean): string[] {
   const { steps, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = used;
   const counts = [steps, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens];
-  return [...counts.map(String), ...(hasCost ? [cost(used.cost)] : [])];
+  return [...counts.map(grouped), ...(hasCost ? [cost(used.cost)] : [])];
 }
 
 /** Nothing where there is no row. */
@@ -161,8 +197,7 @@ function pad(text: string, { kind, width }: WideColumn): string {
 }
 
 function duration(ms: number | undefined): string {
-  if (ms === undefined) return "-";
-  return ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
+  return ms === undefined ? "-" : formatDuration(ms);
 }
 
 function cost(usd: number | undefined): string {

@@ -6,10 +6,13 @@ import { openStoreReadOnly } from "../../../store/open-store.ts";
 import type { SessionPersistence } from "../../../store/persistence.ts";
 import { EXIT, exitCodeFor } from "../../exit-codes.ts";
 import { jsonText } from "../../json-text.ts";
+import { localDay, localZone } from "../../local-time.ts";
 import { printing } from "../../output.ts";
 import { printable } from "../../printable.ts";
 import { Progress } from "../../progress.ts";
+import { outputColumns } from "../../wrap.ts";
 import { resolveSessionId } from "../session-id.ts";
+import { grouped } from "../shorten.ts";
 import { type Prices, readPrices } from "./prices.ts";
 import { statsReport, type Unread } from "./stats-report.ts";
 import { statsText } from "./stats-text.ts";
@@ -40,22 +43,23 @@ export function stats(
   const { name, id: given } =
     first === undefined
       ? { name: chosenStore(raw, argument), id: undefined }
-      : storeAndId(raw, first, argument);
+      : storeAndId(raw, first, argument, ", or say --all");
   const prices: Prices | undefined = options.prices === undefined ? undefined : readPrices(options.prices);
   return printing(async (output) => {
     await using store = await openStoreReadOnly(name, { clock: Date.now });
     const id = given === undefined ? undefined : await resolveSessionId(store, given, name.path);
     using progress = new Progress();
-    const counted = new SessionStats();
+    // Programs get days that are the same wherever they run.
+    const counted = options.json ? new SessionStats() : new SessionStats(localDay);
     const unread: Unread[] = [];
     let sessions = 0;
     let torn = 0;
     for await (const next of id === undefined ? everyId(store) : [id]) {
       sessions += 1;
-      const place = `session ${sessions}: ${next}`;
+      const place = `session ${grouped(sessions)}: ${next}`;
       if (sessions > 1) progress.show(place);
       try {
-        const onEvents = (events: number) => progress.show(`${place}, ${events} events`);
+        const onEvents = (events: number) => progress.show(`${place}, ${grouped(events)} events`);
         if (await count(store, next, counted, onEvents)) torn += 1;
       } catch (error) {
         if (!(error instanceof HoldfastError)) throw error;
@@ -70,8 +74,10 @@ export function stats(
       { sessions, torn, unread, ...(id === undefined ? {} : { id }) },
       prices,
     );
-    const width = process.stdout.isTTY === true ? process.stdout.columns || 80 : undefined;
-    await output.write(options.json ? `${jsonText(report)}\n` : statsText(report, width));
+    const text = options.json
+      ? `${jsonText(report)}\n`
+      : statsText(report, { zone: localZone(), width: outputColumns() });
+    await output.write(text);
     await output.flush();
     for (const { error } of unread) process.stderr.write(`holdfast: ${printable(error.explain())}\n`);
     return unread[0] === undefined ? EXIT.ok : exitCodeFor(unread[0].error.code);

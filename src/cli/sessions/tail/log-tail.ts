@@ -10,6 +10,8 @@ const BLOCK = 512;
 /** Going back: first so many, then more each time, so that going back far takes few reads. */
 const FIRST_BLOCK = 64;
 const LARGEST_BLOCK = 2_048;
+/** Events before a Step among which the beginning of its Turn is looked for. */
+const FAR = 1_024;
 
 /** What was shown is no longer there. */
 export class LogCutError extends StorageFailedError {}
@@ -23,7 +25,12 @@ export interface TailSource {
 export interface TailItem {
   readonly event: SessionEvent;
   readonly entry?: TranscriptEntry;
+  /** Whether it stands before what was asked for, and only explains it. */
+  readonly isBefore?: true;
 }
+
+/** What is given out: events that make an entry, all events, or all with those before them that explain them. */
+export type TailForm = "entries" | "events" | "transcript";
 
 /**
  * The end of a session's log, and what is added to it. Each event comes once, in order. Reads by seq, some events at a
@@ -32,22 +39,19 @@ export interface TailItem {
 export class LogTail {
   readonly #source: TailSource;
   readonly #id: string;
-  readonly #isShown: (item: TailItem) => boolean;
-  readonly #form: "entries" | "events";
+  readonly #form: TailForm;
   readonly #transcript = new LiveTranscript();
   /** Seq of the first event that was not given out, and the event before it, if that was read. */
   #next = 0;
   #last: SessionEvent | undefined;
 
-  /** @param form what is given out: events that make an entry, or all */
-  constructor(source: TailSource, id: string, form: "entries" | "events") {
+  constructor(source: TailSource, id: string, form: TailForm) {
     this.#source = source;
     this.#id = id;
     this.#form = form;
-    this.#isShown = ({ entry }) => form === "events" || entry !== undefined;
   }
 
-  /** The last `count` items that are shown. @throws CorruptError of a damaged log, after those before the damage */
+  /** The last `count` entries or events. @throws CorruptError of a damaged log, after those before the damage */
   async *last(count: number): AsyncGenerator<readonly TailItem[]> {
     let read = () => this.#sound();
     let damage: CorruptError | undefined;
@@ -69,12 +73,15 @@ export class LogTail {
     enterTurn(this.#transcript, start);
     for await (const events of read()) {
       const items = events.map((event) => this.#take(event));
-      yield items.filter((item) => item.event.seq >= first && this.#isShown(item));
+      const isBefore = ({ event }: TailItem) => event.seq < first;
+      yield this.#form === "transcript"
+        ? items.map((item) => (isBefore(item) ? { ...item, isBefore: true } : item))
+        : this.#given(items).filter((item) => !isBefore(item));
     }
     if (damage !== undefined) throw damage;
   }
 
-  /** What was committed since and is shown, block by block, as long as there is more. */
+  /** What was committed since and is given out, block by block, as long as there is more. */
   async *added(): AsyncGenerator<readonly TailItem[]> {
     for (;;) {
       // With the last one that is known: it shows that this is still the same log.
@@ -84,8 +91,12 @@ export class LogTail {
       if (this.#next > 0) this.#assertSame(known);
       const items = events.filter(({ seq }) => seq >= this.#next).map((event) => this.#take(event));
       if (items.length === 0) return;
-      yield items.filter(this.#isShown);
+      yield this.#given(items);
     }
+  }
+
+  #given(items: readonly TailItem[]): readonly TailItem[] {
+    return this.#form === "entries" ? items.filter(({ entry }) => entry !== undefined) : items;
   }
 
   /** @throws LogCutError unless the event before the next one is what it was */
@@ -122,20 +133,27 @@ export class LogTail {
     }
   }
 
-  /** The event that begins a Turn or a Step and that at least `count` entries follow; nothing where none does. */
+  /**
+   * The event that begins a Turn or a Step and that at least `count` entries follow; nothing where none does. A transcript
+   * begins with its Turn, unless that is far away.
+   */
   async #startOf(count: number, end: number): Promise<SessionEvent | undefined> {
     let found = 0;
+    let step: SessionEvent | undefined;
     for (let to = end, size = FIRST_BLOCK; to > 0; size = Math.min(2 * size, LARGEST_BLOCK)) {
       const from = Math.max(0, to - size);
       const events = await this.#source.store.readFrom(this.#id, from, { limit: to - from });
       for (const event of events.toReversed()) {
         if (isEntry(event)) found += 1;
-        const isStart = isEvent(event, "turn/start") || isEvent(event, "step/start");
-        if (isStart && found >= count) return event;
+        if (found < count) continue;
+        if (isEvent(event, "turn/start")) return event;
+        if (isEvent(event, "step/start")) step ??= event;
+        if (step !== undefined && this.#form === "entries") return step;
       }
       to = from;
+      if (step !== undefined && step.seq - to > FAR) return step;
     }
-    return undefined;
+    return step;
   }
 
   /** Seq of the first of the last `count` items that are shown of these events. */

@@ -7,12 +7,14 @@ import { pause, watchSession } from "../../../store/session-watch.ts";
 import { formatStoreName, type StoreName } from "../../../store/store-name.ts";
 import { EXIT } from "../../exit-codes.ts";
 import { jsonText } from "../../json-text.ts";
+import { LocalTimes } from "../../local-time.ts";
 import { type Output, printing } from "../../output.ts";
 import { printableLine } from "../../printable.ts";
 import { StopSignals } from "../../stop-signals.ts";
 import { AmbiguousIdError, resolveSessionId } from "../session-id.ts";
-import { entryText } from "../transcript-text.ts";
-import { LogCutError, LogTail, type TailItem } from "./log-tail.ts";
+import { outputStyle, TranscriptStyle } from "../show/transcript-style.ts";
+import { TranscriptView } from "../show/transcript-view.ts";
+import { LogCutError, LogTail, type TailForm, type TailItem } from "./log-tail.ts";
 
 /** How often it is looked for a session that is not there yet. */
 const SEARCH_MS = 200;
@@ -26,7 +28,15 @@ export interface TailOptions {
   /** How many; as it was given. */
   readonly count: string | undefined;
   readonly form: "text" | "json" | "events";
+  /** Whether nothing is shortened. */
+  readonly full: boolean;
 }
+
+const FORMS: Readonly<Record<TailOptions["form"], TailForm>> = {
+  text: "transcript",
+  json: "entries",
+  events: "events",
+};
 
 /** `holdfast sessions tail`: the last entries or events of a session, then with `follow` what is committed to it. */
 export async function tail(
@@ -52,20 +62,22 @@ interface Context {
 async function run(
   name: StoreName,
   given: string,
-  { follow, count, form }: Omit<TailOptions, "count"> & { readonly count: number },
+  { follow, count, form, full }: Omit<TailOptions, "count"> & { readonly count: number },
   { output, signal }: Context,
 ): Promise<number> {
   const opened = await openWith(name, given, follow, signal);
   if (opened === undefined) return EXIT.ok;
   const { id } = opened;
   await using source = new Source(name, opened.store);
+  const style = new TranscriptStyle(outputStyle(process.env, process.stdout));
+  const view = new TranscriptView(style, new LocalTimes(), full ? "full" : { namesFlag: true });
   const print = async (items: readonly TailItem[]) => {
-    for (const item of items) await output.write(itemText(item, form));
+    for (const item of items) await output.write(itemText(item, form, view));
     await output.flush();
   };
   // Before the first read, so that no change is missed.
   using watch = follow ? await watchSession(name, id) : undefined;
-  const log = new LogTail(source, id, form === "events" ? "events" : "entries");
+  const log = new LogTail(source, id, FORMS[form]);
   // Of a session that was waited for, everything is new.
   if (!opened.isNew) {
     for await (const items of log.last(count)) {
@@ -74,6 +86,8 @@ async function run(
     }
   }
   if (watch === undefined) return EXIT.ok;
+  // Whoever follows is told the title and the model, too, as they come.
+  view.known({});
   let failures = 0;
   let { place } = watch;
   while (!signal.aborted) {
@@ -169,10 +183,13 @@ async function openWith(
   return undefined;
 }
 
-function itemText({ event, entry }: TailItem, form: TailOptions["form"]): string {
+function itemText(item: TailItem, form: TailOptions["form"], view: TranscriptView): string {
+  const { event, entry } = item;
   if (form === "events") return `${jsonText(event)}\n`;
-  if (entry === undefined) return "";
-  return form === "json" ? `${jsonText(entry)}\n` : entryText(entry);
+  if (form === "json") return entry === undefined ? "" : `${jsonText(entry)}\n`;
+  if (item.isBefore !== true) return view.show(event, entry);
+  view.pass(event);
+  return "";
 }
 
 function countOf(text: string): number {

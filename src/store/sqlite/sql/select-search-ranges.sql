@@ -1,4 +1,4 @@
-SELECT id, first, next, checksum, (
+SELECT first, next, checksum, (
   SELECT checksum FROM records
   WHERE records.id >= ($session << 32) AND records.id <= ($session << 32) + next - 1
   ORDER BY records.id DESC

@@ -1,12 +1,29 @@
+import { extname } from "node:path";
 import type { SessionHeader } from "../../../../session/header.ts";
 import type { SessionRecord } from "../../../../session/records.ts";
 import { printableLine } from "../../../printable.ts";
+
+/** What is told of a session above its events. */
+export interface HeadFacts {
+  /** On one line; masked where that was asked for. */
+  readonly title?: string;
+  /** The last model that was asked, with its provider. */
+  readonly model?: string;
+}
+
+/** A session among those that will be written. */
+export interface ContentsEntry extends HeadFacts {
+  /** Masked where that was asked for. */
+  readonly id: string;
+}
 
 /** A session as a format begins it. */
 export interface ExportedHead {
   readonly header: SessionHeader;
   /** As it is stored, masked where that was asked for. */
   readonly headerText: string;
+  /** Empty unless the format {@link ExportFormat.needsFacts}. */
+  readonly facts: HeadFacts;
 }
 
 /** What is known of a session behind its last event. */
@@ -22,10 +39,15 @@ export interface ExportedTail {
 
 /** Writes sessions as text, one after the other, each as it is read. The same sessions give the same text. */
 export interface ExportFormat {
+  /** Whether it tells of a session what all of it must be read for, above its events, and of all sessions what there is. */
+  readonly needsFacts: boolean;
   /** Whether it shows this record by itself, as {@link event}; others it is given to {@link pass}. */
   shows(record: SessionRecord): boolean;
-  /** What precedes the first session. */
-  begin(): string;
+  /**
+   * What precedes the first session.
+   * @param contents all that will be written; empty unless the format {@link needsFacts}
+   */
+  begin(contents: readonly ContentsEntry[]): string;
   beginSession(head: ExportedHead): string;
   /** An event by itself: the record is no run. Empty where the format does not show it. */
   event(record: SessionRecord): string;
@@ -62,7 +84,18 @@ export async function openFormat(name: FormatName, isTerminal: boolean, mask: Ma
   }
 }
 
-/** The format that the ending of a file's name tells. */
+const ENDINGS: ReadonlyMap<string, FormatName> = new Map([
+  ["md", "md"],
+  ["markdown", "md"],
+  ["html", "html"],
+  ["htm", "html"],
+  ["json", "json"],
+  ["jsonl", "jsonl"],
+  ["ndjson", "jsonl"],
+]);
+
+/** The format that the ending of a file's name tells: Markdown without one, and nothing where it is that of another format. */
 export function formatOfFile(path: string): FormatName | undefined {
-  return FORMAT_NAMES.find((name) => path.toLowerCase().endsWith(`.${name}`));
+  const ending = extname(path).slice(1).toLowerCase();
+  return ending === "" ? "md" : ENDINGS.get(ending);
 }

@@ -1,10 +1,8 @@
-import type { TranscriptEntry } from "../../../../session/projections/index.ts";
 import type { SessionRecord } from "../../../../session/records.ts";
-import { TORN_END } from "../../../../store/finding.ts";
 import { printable, printableLine } from "../../../printable.ts";
 import { formatTime } from "../../list/table.ts";
-import type { ExportedHead, ExportedTail, ExportFormat, Mask } from "./format.ts";
-import { countedEvents, describeEnd, headingOf, isShown, type ShownEvent, ShownEvents } from "./shown.ts";
+import type { ContentsEntry, ExportedHead, ExportedTail, ExportFormat, Mask } from "./format.ts";
+import { headingOf, isShown, type ShownEvent, ShownEvents, tailFacts, timeOf } from "./shown.ts";
 
 const STYLE = `
 :root { color-scheme: light dark; }
@@ -24,8 +22,10 @@ summary { cursor: pointer; opacity: .85; }
  * of the page forbids the rest: only its own style has the hash that is allowed.
  */
 export class HtmlFormat implements ExportFormat {
+  readonly needsFacts = true;
   readonly #mask: Mask;
   #shown: ShownEvents;
+  #sessions = 0;
 
   /** @param mask gives what stands for a text of an answer that was cut off */
   constructor(mask: Mask) {
@@ -37,7 +37,7 @@ export class HtmlFormat implements ExportFormat {
     return isShown(record);
   }
 
-  begin(): string {
+  begin(contents: readonly ContentsEntry[]): string {
     const hash = new Bun.CryptoHasher("sha256").update(STYLE).digest("base64");
     const policy = `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'`;
     return (
@@ -45,23 +45,27 @@ export class HtmlFormat implements ExportFormat {
       `<meta http-equiv="Content-Security-Policy" content="${policy}">\n` +
       '<meta name="referrer" content="no-referrer">\n' +
       '<meta name="viewport" content="width=device-width, initial-scale=1">\n' +
-      `<title>Holdfast sessions</title>\n<style>${STYLE}</style>\n</head>\n<body>\n`
+      `<title>${pageTitle(contents)}</title>\n<style>${STYLE}</style>\n</head>\n<body>\n${contentsOf(contents)}`
     );
   }
 
-  beginSession({ header }: ExportedHead): string {
-    this.#shown = new ShownEvents(this.#mask);
+  beginSession({ header, facts: told }: ExportedHead): string {
+    this.#shown = new ShownEvents(this.#mask, told);
+    this.#sessions += 1;
     const { id, createdAt, cwd, parentSession } = header;
+    const { title, model } = told;
     const facts = [
       `created ${formatTime(createdAt)}`,
       ...(cwd === undefined ? [] : [`in ${line(cwd)}`]),
       ...(parentSession === undefined ? [] : [`forked from ${line(parentSession)}`]),
+      ...(model === undefined ? [] : [`model ${line(model)}`]),
     ];
-    return `<section>\n<h1 dir="auto">Session ${line(id)}</h1>\n<p class="facts">${facts.join(", ")}</p>\n`;
+    const heading = `<h1 dir="auto">Session ${line(id)}${titled(title)}</h1>`;
+    return `<section id="session-${this.#sessions}">\n${heading}\n<p class="facts">${facts.join(", ")}</p>\n`;
   }
 
   event(record: SessionRecord): string {
-    return textOf(this.#shown.take(record));
+    return this.#shown.take(record).map(textOf).join("");
   }
 
   pass(record: SessionRecord): void {
@@ -69,18 +73,11 @@ export class HtmlFormat implements ExportFormat {
   }
 
   rest(): string {
-    return textOf(this.#shown.rest());
+    return this.#shown.rest().map(textOf).join("");
   }
 
-  endSession({ events, digest, torn, masked }: ExportedTail): string {
-    const { input, output } = this.#shown.tokens;
-    const facts = [
-      `${countedEvents(events)}, sha256 ${digest}`,
-      ...(input + output === 0 ? [] : [`tokens: ${input} in, ${output} out`]),
-      ...(torn ? [`the ${TORN_END}; that piece is left out`] : []),
-      ...(masked === undefined ? [] : [`places masked: ${masked}`]),
-    ];
-    return `<p class="facts">${facts.join("; ")}</p>\n</section>\n`;
+  endSession(tail: ExportedTail): string {
+    return `<p class="facts">${tailFacts(tail, this.#shown.tokens).join("; ")}</p>\n</section>\n`;
   }
 
   end(): string {
@@ -88,17 +85,51 @@ export class HtmlFormat implements ExportFormat {
   }
 }
 
-function textOf(shown: ShownEvent | undefined): string {
-  if (shown === undefined) return "";
-  if (shown.kind === "title") return `<p>Title: <bdi>${line(shown.title)}</bdi></p>\n`;
-  const { entry, time } = shown;
-  const name = entry.kind === "tool" && !entry.ok ? "tool failed" : entry.kind;
-  const tool = entry.kind === "tool" ? ` <code>${line(entry.name)}</code>` : "";
-  const heading = `<h2>${headingOf(shown)}${tool} <time>${formatTime(time)}</time></h2>`;
-  return `<article class="${name}">\n${heading}\n${blocksOf(entry).join("")}</article>\n`;
+function pageTitle(contents: readonly ContentsEntry[]): string {
+  const [first] = contents;
+  if (first === undefined || contents.length > 1) return `${contents.length} Holdfast sessions`;
+  return first.title === undefined
+    ? `Session ${line(first.id)}`
+    : `${line(first.title)} (session ${line(first.id)})`;
 }
 
-function blocksOf(entry: TranscriptEntry): string[] {
+/** Where there are several sessions, what there is. */
+function contentsOf(contents: readonly ContentsEntry[]): string {
+  if (contents.length < 2) return "";
+  const items = contents.map(
+    ({ id, title }, k) =>
+      `<li><a href="#session-${k + 1}">Session <bdi>${line(id)}</bdi></a>${titled(title)}</li>\n`,
+  );
+  return `<nav>\n<h1>${contents.length} sessions</h1>\n<ol>\n${items.join("")}</ol>\n</nav>\n`;
+}
+
+function titled(title: string | undefined): string {
+  return title === undefined ? "" : `: <bdi>${line(title)}</bdi>`;
+}
+
+function textOf(shown: ShownEvent): string {
+  switch (shown.kind) {
+    case "change":
+      return `<p>${shown.name}: <bdi>${line(shown.text)}</bdi></p>\n`;
+    case "turn-end": {
+      const { turn, time, failure, facts } = shown;
+      if (failure === undefined)
+        return `<p class="facts">Turn ${turn} ended${facts === "" ? "" : ` ${facts}`}</p>\n`;
+      const when = `${formatTime(time)}${facts === "" ? "" : `, ${facts}`}`;
+      const heading = `<h2>Turn ${turn} ended <time>${when}</time></h2>`;
+      return `<article class="turn-end">\n${heading}\n${block(failure)}</article>\n`;
+    }
+    case "entry": {
+      const { entry } = shown;
+      const name = entry.kind === "tool" && !entry.ok ? "tool failed" : entry.kind;
+      const tool = entry.kind === "tool" ? ` <code>${line(entry.name)}</code>` : "";
+      const heading = `<h2>${headingOf(shown)}${tool} <time>${timeOf(shown)}</time></h2>`;
+      return `<article class="${name}">\n${heading}\n${blocksOf(entry).join("")}</article>\n`;
+    }
+  }
+}
+
+function blocksOf(entry: Extract<ShownEvent, { kind: "entry" }>["entry"]): string[] {
   switch (entry.kind) {
     case "user":
       return [block(entry.text)];
@@ -107,8 +138,6 @@ function blocksOf(entry: TranscriptEntry): string[] {
         entry.error === undefined ? [] : [`<p>Error: <code>${line(entry.error.code)}</code></p>\n`];
       return [...error, folded("Result", entry.text)];
     }
-    case "turn-end":
-      return [block(describeEnd(entry))];
     case "assistant": {
       const { reasoning, text, toolCalls } = entry;
       return [

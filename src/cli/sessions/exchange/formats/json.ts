@@ -6,6 +6,7 @@ import { HEADER_START, onOneLine } from "./jsonl.ts";
 
 /** One JSON object, with a line for each event. Source of its shape: docs/cli.md. */
 export class JsonFormat implements ExportFormat {
+  readonly needsFacts = false;
   #hasSession = false;
   #hasEvent = false;
 

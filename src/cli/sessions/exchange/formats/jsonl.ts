@@ -9,6 +9,7 @@ export const HEADER_START = '{"type":"session",';
  * written of one session is a session log as it stands (docs/format.md); several follow each other.
  */
 export class JsonlFormat implements ExportFormat {
+  readonly needsFacts = false;
   readonly #shown: (line: string) => string;
 
   /** @param shown what stands for a line where it is read; the line itself in a file */
@@ -24,7 +25,7 @@ export class JsonlFormat implements ExportFormat {
     return "";
   }
 
-  beginSession({ headerText }: ExportedHead): string {
+  beginSession({ headerText }: Omit<ExportedHead, "facts">): string {
     return `${this.#shown(headerLine(headerText))}\n`;
   }
 

@@ -1,19 +1,19 @@
-import type { TranscriptEntry } from "../../../../session/projections/index.ts";
 import type { SessionRecord } from "../../../../session/records.ts";
-import { TORN_END } from "../../../../store/finding.ts";
 import { printable, printableLine } from "../../../printable.ts";
 import { formatTime } from "../../list/table.ts";
-import type { ExportedHead, ExportedTail, ExportFormat, Mask } from "./format.ts";
-import { countedEvents, describeEnd, headingOf, isShown, type ShownEvent, ShownEvents } from "./shown.ts";
+import type { ContentsEntry, ExportedHead, ExportedTail, ExportFormat, Mask } from "./format.ts";
+import { headingOf, isShown, type ShownEvent, ShownEvents, tailFacts, timeOf } from "./shown.ts";
 
 /**
  * Markdown for people. All that a log says stands in fences and code spans that it cannot leave: nothing of it is a
  * heading, a link or an image.
  */
 export class MarkdownFormat implements ExportFormat {
+  readonly needsFacts = true;
   readonly #mask: Mask;
   #shown: ShownEvents;
-  #isFirst = true;
+  #hasContents = false;
+  #sessions = 0;
 
   /** @param mask gives what stands for a text of an answer that was cut off */
   constructor(mask: Mask) {
@@ -25,25 +25,36 @@ export class MarkdownFormat implements ExportFormat {
     return isShown(record);
   }
 
-  begin(): string {
-    return "";
+  begin(contents: readonly ContentsEntry[]): string {
+    this.#hasContents = contents.length > 1;
+    if (!this.#hasContents) return "";
+    const lines = contents.map(
+      ({ id, title }, k) =>
+        `${k + 1}. [Session ${codeSpan(id)}](#session-${k + 1})${title === undefined ? "" : `: ${codeSpan(title)}`}\n`,
+    );
+    return `# ${contents.length} sessions\n\n${lines.join("")}\n`;
   }
 
-  beginSession({ header }: ExportedHead): string {
-    this.#shown = new ShownEvents(this.#mask);
-    const before = this.#isFirst ? "" : "\n";
-    this.#isFirst = false;
+  beginSession({ header, facts: told }: ExportedHead): string {
+    this.#shown = new ShownEvents(this.#mask, told);
+    const before = this.#sessions === 0 ? "" : "\n";
+    this.#sessions += 1;
+    // Headings are named in another way by each program that shows Markdown.
+    const target = this.#hasContents ? `<a id="session-${this.#sessions}"></a>\n\n` : "";
     const { id, createdAt, cwd, parentSession } = header;
+    const { title, model } = told;
+    const heading = `# Session ${codeSpan(id)}${title === undefined ? "" : `: ${codeSpan(title)}`}`;
     const facts = [
       `created ${formatTime(createdAt)}`,
       ...(cwd === undefined ? [] : [`in ${codeSpan(cwd)}`]),
       ...(parentSession === undefined ? [] : [`forked from ${codeSpan(parentSession)}`]),
+      ...(model === undefined ? [] : [`model ${codeSpan(model)}`]),
     ];
-    return `${before}# Session ${codeSpan(id)}\n\n${facts.map((fact) => `- ${fact}\n`).join("")}`;
+    return `${before}${target}${heading}\n\n${facts.map((fact) => `- ${fact}\n`).join("")}`;
   }
 
   event(record: SessionRecord): string {
-    return textOf(this.#shown.take(record));
+    return this.#shown.take(record).map(textOf).join("");
   }
 
   pass(record: SessionRecord): void {
@@ -51,17 +62,11 @@ export class MarkdownFormat implements ExportFormat {
   }
 
   rest(): string {
-    return textOf(this.#shown.rest());
+    return this.#shown.rest().map(textOf).join("");
   }
 
-  endSession({ events, digest, torn, masked }: ExportedTail): string {
-    const { input, output } = this.#shown.tokens;
-    const facts = [
-      `${countedEvents(events)}, sha256 ${digest}`,
-      ...(input + output === 0 ? [] : [`tokens: ${input} in, ${output} out`]),
-      ...(torn ? [`the ${TORN_END}; that piece is left out`] : []),
-      ...(masked === undefined ? [] : [`places masked: ${masked}`]),
-    ];
+  endSession(tail: ExportedTail): string {
+    const facts = tailFacts(tail, this.#shown.tokens);
     return `\n---\n\n${facts.map((fact) => `- ${fact}\n`).join("")}`;
   }
 
@@ -70,15 +75,24 @@ export class MarkdownFormat implements ExportFormat {
   }
 }
 
-function textOf(shown: ShownEvent | undefined): string {
-  if (shown === undefined) return "";
-  if (shown.kind === "title") return `\nTitle: ${codeSpan(shown.title)}\n`;
-  const { entry, time } = shown;
-  const tool = entry.kind === "tool" ? ` ${codeSpan(entry.name)}` : "";
-  return `\n## ${headingOf(shown)}${tool}\n\n${formatTime(time)}\n${blocksOf(entry).join("")}`;
+function textOf(shown: ShownEvent): string {
+  switch (shown.kind) {
+    case "change":
+      return `\n${shown.name}: ${codeSpan(shown.text)}\n`;
+    case "turn-end": {
+      const { turn, time, failure, facts } = shown;
+      if (failure === undefined) return `\nTurn ${turn} ended${facts === "" ? "" : ` ${facts}`}\n`;
+      return `\n## Turn ${turn} ended\n\n${formatTime(time)}${facts === "" ? "" : `, ${facts}`}\n${fence(failure)}`;
+    }
+    case "entry": {
+      const { entry } = shown;
+      const tool = entry.kind === "tool" ? ` ${codeSpan(entry.name)}` : "";
+      return `\n## ${headingOf(shown)}${tool}\n\n${timeOf(shown)}\n${blocksOf(entry).join("")}`;
+    }
+  }
 }
 
-function blocksOf(entry: TranscriptEntry): string[] {
+function blocksOf(entry: Extract<ShownEvent, { kind: "entry" }>["entry"]): string[] {
   switch (entry.kind) {
     case "user":
       return [fence(entry.text)];
@@ -87,8 +101,6 @@ function blocksOf(entry: TranscriptEntry): string[] {
         ...(entry.error === undefined ? [] : [`\nError: ${codeSpan(entry.error.code)}\n`]),
         fence(entry.text),
       ];
-    case "turn-end":
-      return [fence(describeEnd(entry))];
     case "assistant": {
       const { reasoning, text, toolCalls } = entry;
       return [

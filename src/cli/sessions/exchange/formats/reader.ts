@@ -1,6 +1,7 @@
 import { StorageFailedError, StoreNotFoundError, UnsupportedFormatError } from "../../../../store/errors.ts";
 import type { ExaminedSession } from "../../../../store/examiner.ts";
 import { lookAt, type PathKind } from "../../../../store/look-at.ts";
+import { shellWord } from "../../next-step.ts";
 import { beginningOf } from "./beginning.ts";
 import { exportReader } from "./read-export.ts";
 import { logReader } from "./read-log.ts";
@@ -29,9 +30,10 @@ const READERS: readonly ImportReader[] = [rootReader, exportReader, logReader];
 
 /**
  * The sessions at a path, in whatever format it has.
+ * @param to store that they are for, as hints name it
  * @throws StoreNotFoundError, UnsupportedFormatError, StorageFailedError
  */
-export async function* readSessions(path: string): AsyncGenerator<ExaminedSession> {
+export async function* readSessions(path: string, to = "STORE"): AsyncGenerator<ExaminedSession> {
   const kind = lookAt(path);
   if (kind === undefined) throw new StoreNotFoundError(path, "There is nothing to import", "Check the path.");
   if (kind === "other") {
@@ -41,20 +43,38 @@ export async function* readSessions(path: string): AsyncGenerator<ExaminedSessio
     });
   }
   const file = { path, kind, beginning: kind === "file" ? await beginningOf(path) : new Uint8Array() };
-  const reader = READERS.find((candidate) => candidate.knows(file));
-  if (reader === undefined) throw unknownFormat(file);
+  const reader = isOtherExport(file) ? undefined : READERS.find((candidate) => candidate.knows(file));
+  if (reader === undefined) throw unknownFormat(file, to);
   yield* reader.sessions(path);
 }
 
-function unknownFormat({ path, beginning }: ImportFile): UnsupportedFormatError {
-  const isDatabase = Buffer.from(beginning).toString("latin1").startsWith("SQLite format 3");
-  return new UnsupportedFormatError(
-    isDatabase ? "It is a SQLite database" : "The format of the file is unknown",
-    {
-      place: { path },
-      hint: isDatabase
-        ? "Copy its sessions with `holdfast sessions copy --all --from FILE --to STORE`."
-        : `Name one of these: ${READERS.map(({ name }) => name).join(", ")}.`,
-    },
-  );
+/** How the other formats of `sessions export` begin; those of several sessions, too. */
+const OTHER_EXPORTS = /^(?:\{"sessions":\[|<!doctype html>\n|# (?:Session `|\d+ sessions\n))/;
+
+function isOtherExport({ beginning }: ImportFile): boolean {
+  return OTHER_EXPORTS.test(textOf(beginning));
+}
+
+function textOf(beginning: Uint8Array): string {
+  return Buffer.from(beginning).toString("latin1");
+}
+
+function unknownFormat(file: ImportFile, to: string): UnsupportedFormatError {
+  const [message, hint] = reasonOf(file, to);
+  return new UnsupportedFormatError(message, { place: { path: file.path }, hint });
+}
+
+/** What is wrong, and what to do about it. */
+function reasonOf(file: ImportFile, to: string): readonly [string, string] {
+  if (textOf(file.beginning).startsWith("SQLite format 3")) {
+    const names = `--from ${shellWord(file.path)} --to ${shellWord(to)}`;
+    return ["It is a SQLite database", `Copy its sessions: \`holdfast sessions copy --all ${names}\`.`];
+  }
+  if (isOtherExport(file)) {
+    return [
+      "It is not the format of an export that can be read back",
+      "Export the sessions with --format jsonl, and import that.",
+    ];
+  }
+  return ["The format of the file is unknown", `It can be ${READERS.map(({ name }) => name).join(", or ")}.`];
 }

@@ -1,3 +1,6 @@
+import type { Span } from "./mask.ts";
+import type { SecretKind } from "./secret-forms.ts";
+
 /*
  * What secrets look like. A text that only looks like one is masked, too: that costs a reader a word, and the other way
  * round a key is published. Each repetition that something must follow is bounded: what a log says decides how long a
@@ -51,6 +54,10 @@ const VARIABLES =
   "PASSWORD|PASSWD|PASSPHRASE|SECRET|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|AUTH_?KEY|CREDENTIALS?|_PWD|TOKEN(?!S)";
 /** Each of them has one of these in it. */
 const NAMED = ["passw", "passp", "passc", "secret", "key", "token", "credential", "_pwd"];
+/** A pass that is counted or made is no password. */
+const NO_PASS = "(?<!first|second|third|last|final|next|single|multi|one|two|by|render|build|tests?|checks?)";
+/** Names that end so are those of passwords, as in `db_pass` and `dbPass`. */
+const SHORT_NAMES = `(?<=[A-Za-z0-9])${NO_PASS}(?:[_.-](?:pass|PASS|Pass|pwd|PWD|pw|PW)|(?<=[a-z0-9])(?:Pass|Pwd))(?![A-Za-z0-9_-])`;
 const TO = String.raw`\s{0,3}(?::=|=>|[:=])\s{0,3}`;
 /** What code has behind such a name: a type, nothing yet, or where the value comes from. */
 const CODE =
@@ -92,7 +99,25 @@ const TOLD: readonly {
   {
     needs: ["--"],
     flags: "gi",
-    source: String.raw`(--(?:${NAMES})\s{1,3}["']?)(?![-$])[^\s"']{4,}`,
+    source: String.raw`(--(?:[a-z0-9]{1,16}-){0,3}(?:${NAMES}|pass|pwd)\s{1,3}["']?)(?![-$])[^\s"']{4,}`,
+  },
+  // Clients of databases, and others that take a password right behind a letter, or behind a space.
+  {
+    needs: ["mysql", "mariadb"],
+    flags: "g",
+    source: String.raw`(\b(?:mysql|mariadb)[\w.-]{0,24}["',]{0,2}\s(?:[^\n|;&]{0,300}?[\s"'])?-p["']?)(?![\s"'$<])[^\s"'\\|;&]{3,}`,
+  },
+  {
+    needs: ["sshpass", "mongo", "login", "redis-cli"],
+    flags: "g",
+    source:
+      String.raw`(\b(?:sshpass|mongo(?:sh|dump|restore|export|import)?|(?:docker|podman|helm|nerdctl|oc|az)\b[^\n|;&]{0,60}\blogin)\b` +
+      String.raw`(?:\s[^\n|;&]{0,300}?)?\s-p[ =]?["']?|\bredis-cli\b(?:\s[^\n|;&]{0,300}?)?\s-a\s{1,3}["']?)(?![-\s"'$<])[^\s"'\\|;&]{3,}`,
+  },
+  {
+    needs: ["identified"],
+    flags: "gi",
+    source: String.raw`(\bidentified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:password\s{1,4})?\\?["'])[^"'\\\n]{3,}`,
   },
   {
     needs: ["cookie"],
@@ -106,6 +131,18 @@ const TOLD: readonly {
     source:
       String.raw`((?:${NAMES})(?:["']?${TO}["']|${TO}(?!["'])))(?:(?<=")(?:\\.|[^"\\\n])+|(?<=')(?:\\.|[^'\\\n])+|` +
       String.raw`(?<!["'])(?!${CODE})[^\s"'\\,;&<>()[\]{}]{6,})`,
+  },
+  {
+    needs: ["pass", "pwd", "pw"],
+    flags: "g",
+    source:
+      String.raw`(${SHORT_NAMES}(?:["']?${TO}["']|${TO}(?!["'])))(?:(?<=")(?:\\.|[^"\\\n])+|(?<=')(?:\\.|[^'\\\n])+|` +
+      String.raw`(?<!["'])(?!${CODE}|(?:true|false|null|none|yes|nil|\d{1,5})\b)[^\s"'\\,;&<>()[\]{}]{4,})`,
+  },
+  {
+    needs: ["pass", "pw"],
+    flags: "gi",
+    source: String.raw`((?<![\w-])(?:pass|pw)["']?${TO}["'])(?=[a-z]{0,63}[^a-z\s"'])[^\s"'\\]{6,64}(?=["'\\])`,
   },
   {
     needs: NAMED,
@@ -125,28 +162,36 @@ const ISSUED_PATTERN = new RegExp(`\\b(?:${ISSUED.join("|")})|${PRIVATE_KEY}`, "
 /** Finds secrets by what stands before them: each has it as its first group. */
 const TOLD_PATTERNS = TOLD.map(({ needs, flags, source }) => ({ needs, pattern: new RegExp(source, flags) }));
 
-/** Where a text has what looks like a secret, in no order. */
-export function* secretsIn(text: string): Generator<{ readonly start: number; readonly end: number }> {
+/** Where a text has what looks like a secret, and how it was found, in no order. */
+export function* secretsIn(text: string): Generator<Span & { readonly kind: SecretKind }> {
   for (const { index, 0: whole } of text.matchAll(ISSUED_PATTERN))
-    yield { start: index, end: index + whole.length };
+    yield { start: index, end: index + whole.length, kind: "issued" };
   // Far quicker than a pattern, and most texts have none of these.
   const words = text.toLowerCase();
   for (const { needs, pattern } of TOLD_PATTERNS) {
     if (!needs.some((word) => words.includes(word))) continue;
     for (const { index, 0: whole, 1: before = "" } of text.matchAll(pattern))
-      yield { start: index + before.length, end: index + whole.length };
+      yield {
+        start: index + before.length,
+        end: index + whole.length,
+        kind: /["']$/.test(before) ? "quoted" : "bare",
+      };
   }
 }
 
 const SECRET_NAME = new RegExp(
-  `(?:^|[_.-])(?:${NAMES}|(?:x-)?authorization|x-api-key|(?:set-)?cookie|pwd)$`,
+  `(?:^|[_.-])(?:${NAMES}|(?:x-)?authorization|x-api-key|(?:set-)?cookie|pwd)$|${NO_PASS}[_.-](?:pass|pw)$`,
   "i",
 );
+/** A member of this name has a password where its text could be one. */
+const PASS_NAME = /^(?:pass|pw)$/i;
+const PASSWORD = /^(?=.*[^A-Za-z]).{6,64}$/;
 const TOKEN_NAME = /(?:^|[_.-])token$/i;
 const TOKEN = /^(?=.*\d)[\w.~+/=:-]{16,}$/;
 
 /** Whether the text of a member of this name is a secret as a whole. */
 export function isSecretMember(name: string, text: string): boolean {
   const words = name.replace(/([a-z0-9])([A-Z])/g, "$1_$2");
-  return SECRET_NAME.test(words) || (TOKEN_NAME.test(words) && TOKEN.test(text));
+  if (SECRET_NAME.test(words)) return true;
+  return (TOKEN_NAME.test(words) && TOKEN.test(text)) || (PASS_NAME.test(words) && PASSWORD.test(text));
 }

@@ -12,6 +12,7 @@ const ENDS = new Set(["llm/retry", "assistant/message", "step/start", "step/end"
 
 /** A delta that is held: a piece of a text. */
 interface Delta {
+  readonly seq: number;
   readonly member: "text" | "argumentsDelta";
   /** Which text it is a piece of. */
   readonly stream: string;
@@ -35,6 +36,8 @@ interface Shown {
 
 interface Waiting {
   readonly record: SessionRecord;
+  /** Of its text as it was, so that the same records are let go whatever is masked. */
+  readonly length: number;
   readonly delta?: Delta;
 }
 
@@ -62,14 +65,16 @@ export class RedactedRecords {
       const type = isRunType(record.type) ? "assistant/chunk" : record.type;
       const single = { seq: record.seq + k, count: 1, type, time: record.time, text };
       if (ENDS.has(type)) yield* this.end();
-      const delta = type === "assistant/chunk" ? deltaOf(text) : undefined;
+      const delta = type === "assistant/chunk" ? deltaOf(single) : undefined;
       if (delta === undefined && this.#waiting.length === 0) {
         yield this.#masked(single);
         continue;
       }
-      const waiting = delta === undefined ? { record: this.#masked(single) } : { record: single, delta };
-      this.#waiting.push(waiting);
-      this.#length += waiting.record.text.length;
+      const { length } = text;
+      this.#waiting.push(
+        delta === undefined ? { record: this.#masked(single), length } : { record: single, length, delta },
+      );
+      this.#length += length;
       if (this.#length > this.#most) yield* this.#letGo(this.#length / 2);
     }
   }
@@ -84,8 +89,7 @@ export class RedactedRecords {
   *#letGo(length: number): Generator<SessionRecord> {
     let rest = length;
     let count = 0;
-    for (; count < this.#waiting.length && rest > 0; count += 1)
-      rest -= this.#waiting[count]?.record.text.length ?? 0;
+    for (; count < this.#waiting.length && rest > 0; count += 1) rest -= this.#waiting[count]?.length ?? 0;
     const shown = this.#maskedPieces(count);
     const gone = this.#waiting.splice(0, count);
     this.#length -= length - rest;
@@ -109,7 +113,12 @@ export class RedactedRecords {
       const { before, covered } = this.#begun.get(stream) ?? { before: "", covered: 0 };
       const text = before + pieces.map((piece) => piece.text).join("");
       const rest = { start: before.length, end: before.length + covered };
-      const spans = joined(covered === 0 ? this.#redactor.find(text) : [rest, ...this.#redactor.find(text)]);
+      const found = this.#redactor.at(
+        pieces[0]?.seq ?? 0,
+        () => this.#redactor.find(text),
+        (spans) => spans.length > 0,
+      );
+      const spans = joined(covered === 0 ? found : [rest, ...found]);
       // The mask of what is covered was shown before.
       const end = maskPieces(
         pieces.slice(0, gone),
@@ -128,7 +137,11 @@ export class RedactedRecords {
   }
 
   #masked(record: SessionRecord): SessionRecord {
-    const text = this.#redactor.json(record.text);
+    const text = this.#redactor.at(
+      record.seq,
+      () => this.#redactor.json(record.text),
+      (made) => made !== record.text,
+    );
     return text === record.text ? record : { ...record, text };
   }
 
@@ -182,7 +195,7 @@ function maskPieces(
 }
 
 /** A delta that an event is; nothing where it is none. */
-function deltaOf(text: string): Delta | undefined {
+function deltaOf({ seq, text }: SessionRecord): Delta | undefined {
   const event: unknown = JSON.parse(text);
   const data = isRecord(event) ? event["data"] : undefined;
   const chunk = isRecord(data) ? data["chunk"] : undefined;
@@ -191,7 +204,7 @@ function deltaOf(text: string): Delta | undefined {
   const piece = chunk[member];
   if (typeof piece !== "string") return undefined;
   const stream = JSON.stringify([data["turn"], data["step"], chunk["type"], chunk["index"], chunk["id"]]);
-  return { member, stream, text: piece };
+  return { seq, member, stream, text: piece };
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

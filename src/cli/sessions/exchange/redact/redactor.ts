@@ -1,17 +1,13 @@
 import { GivenPattern } from "./given-pattern.ts";
 import { mapStrings, type StringPlace } from "./json-strings.ts";
+import type { KnownSecrets } from "./known-secrets.ts";
+import { MASK, type Span } from "./mask.ts";
 import { isSecretMember, secretsIn } from "./patterns.ts";
+import type { SecretKind } from "./secret-forms.ts";
 import { packedTexts, viewsOf } from "./views.ts";
 import { isFormatName, isFormatWord } from "./vocabulary.ts";
 
-/** What stands in the place of a secret. */
-export const MASK = "[redacted]";
-
-/** Part of a text, from the first unit to the one behind the last. */
-export interface Span {
-  readonly start: number;
-  readonly end: number;
-}
+export { MASK, type Span };
 
 /** Members that name something which is named again elsewhere: two of them must not become one. */
 const NAMING = new Set(["id", "callId", "toolCallId", "messageId", "parentSession", "childSession"]);
@@ -22,12 +18,30 @@ const NAMING = new Set(["id", "callId", "toolCallId", "messageId", "parentSessio
  */
 export class Redactor {
   readonly #given: readonly GivenPattern[];
+  readonly #learnt: KnownSecrets | undefined;
   readonly #names = new Map<string, string>();
+  #known: KnownSecrets | undefined;
+  /** Whether a search found nothing in the texts that are looked at now, so that only known secrets can be in them. */
+  #isSearched = false;
   #masked = 0;
 
-  /** @throws UsageError where a pattern is no regular expression, or one that takes too long */
-  constructor(patterns: readonly string[]) {
-    this.#given = patterns.map((source) => new GivenPattern(source));
+  /**
+   * @param learnt is given all secrets that are found
+   * @throws UsageError where a pattern is no regular expression, or one that takes too long
+   */
+  constructor(patterns: readonly (string | GivenPattern)[], learnt?: KnownSecrets) {
+    this.#given = patterns.map((given) => (typeof given === "string" ? new GivenPattern(given) : given));
+    this.#learnt = learnt;
+  }
+
+  /** One that finds the same, and what it finds is noted. */
+  learning(learnt: KnownSecrets): Redactor {
+    return new Redactor(this.#given, learnt);
+  }
+
+  /** From here on these are masked as well, wherever they stand. */
+  know(secrets: KnownSecrets | undefined): void {
+    this.#known = secrets;
   }
 
   /** Places masked so far. */
@@ -35,8 +49,24 @@ export class Redactor {
     return this.#masked;
   }
 
+  /**
+   * What is made of the texts of one record, or of those that begin with it. What was learnt in the same texts is noted,
+   * so that they are not searched twice where nothing was found.
+   */
+  at<T>(seq: number, make: () => T, hasFound: (made: T) => boolean): T {
+    this.#isSearched = this.#known?.isClean(seq) === true;
+    try {
+      const made = make();
+      if (hasFound(made)) this.#learnt?.noteFind(seq);
+      return made;
+    } finally {
+      this.#isSearched = false;
+    }
+  }
+
   /** Where the secrets of a text stand, in order and apart from each other, also escaped and packed ones. */
   find(text: string): Span[] {
+    if (this.#isSearched && this.#known?.isEmpty === true) return [];
     const found = this.#found(text);
     for (const view of viewsOf(text)) {
       for (const { start, end } of this.#found(view.text))
@@ -46,6 +76,14 @@ export class Redactor {
       if (this.#found(unpacked).length > 0) found.push({ start, end });
     }
     return joined(found);
+  }
+
+  /** What is made with masks for a place that says again what stands elsewhere: it is not counted. */
+  quietly<T>(make: () => T): T {
+    const before = this.#masked;
+    const result = make();
+    this.#masked = before;
+    return result;
   }
 
   /** A text with its secrets masked. */
@@ -68,7 +106,9 @@ export class Redactor {
     // The type of an event, also of one that nobody here knows, is what it is.
     if (isFormatWord(name, value) || (names.length === 1 && name === "type")) return value;
     if (NAMING.has(name)) return this.#name(value);
-    if (value === "" || value === MASK || !isSecretMember(name, value)) return this.text(value);
+    if (this.#isSearched || value === "" || value === MASK || !isSecretMember(name, value))
+      return this.text(value);
+    this.#learnt?.add(value, "quoted");
     this.count(1);
     return MASK;
   }
@@ -79,11 +119,17 @@ export class Redactor {
   }
 
   #found(text: string): Span[] {
-    const found: Span[] = this.#given.flatMap((pattern) => pattern.find(text));
+    if (this.#isSearched) return [...(this.#known?.find(text) ?? [])];
+    const found: (Span & { readonly kind?: SecretKind })[] = this.#given.flatMap((pattern) =>
+      pattern.find(text),
+    );
     for (const span of secretsIn(text)) {
       // What was masked before, or names another secret of which the rest stays.
       if (text.slice(span.start, span.end) !== MASK) found.push(span);
     }
+    for (const { start, end, kind = "quoted" } of this.#learnt === undefined ? [] : found)
+      this.#learnt?.add(text.slice(start, end), kind);
+    if (this.#known !== undefined) found.push(...this.#known.find(text));
     return found;
   }
 

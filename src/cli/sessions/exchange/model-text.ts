@@ -1,0 +1,10 @@
+/** As `show` names it. */
+export function modelText({
+  model,
+  provider,
+}: {
+  readonly model: string;
+  readonly provider: string;
+}): string {
+  return `${model} (${provider})`;
+}
