@@ -9,6 +9,7 @@ import {
   readFileSync,
   readSync,
   rmSync,
+  statSync,
 } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { z } from "zod";
@@ -27,7 +28,7 @@ import { formatStoreName, parseStoreName, type StoreName } from "./store-name.ts
  */
 
 /** To be counted up whenever an entry means something else, also where only the rules changed that it came from. */
-const VERSION = 1;
+const VERSION = 2;
 const TYPE = "holdfast-outlines";
 /** No cache is that large; what is, is not read. */
 const MAX_BYTES = 256 * 1024 * 1024;
@@ -37,8 +38,11 @@ const MOST_HEAD = 32 * 1024;
 const FILE_NAME = /^outlines-[0-9a-f]{32}\.jsonl$/;
 
 const count = z.number().int().nonnegative();
-/** Unlike a problem of this user or of the moment, these come from what is stored alone. */
-const STATES = ["ok", "interrupted", "torn", "empty", "corrupt", "unsupported"] as const;
+/**
+ * Unlike a problem of this user or of the moment, these come from what is stored alone. Damage is looked for each time: it
+ * may be mended behind a revision that stays the same.
+ */
+const STATES = ["ok", "interrupted", "torn", "empty", "unsupported"] as const;
 
 const outlineSchema = z.object({
   title: z.string().exactOptional(),
@@ -61,6 +65,8 @@ const headSchema = z.object({
   type: z.literal(TYPE),
   version: z.literal(VERSION),
   store: z.string(),
+  /** Which file the sessions are in, where that is one: another one at its path may have the same revisions. */
+  file: z.string(),
   checksum: count,
 });
 
@@ -74,12 +80,14 @@ const isCacheable = compileChecker(entrySchema.shape.state);
 export class OutlineCache {
   readonly #path: string | undefined;
   readonly #store: string;
+  readonly #file: string;
   readonly #entries = new Map<string, Entry>();
   #isChanged = false;
 
-  private constructor(path: string | undefined, store: string) {
+  private constructor(path: string | undefined, store: string, file: string) {
     this.#path = path;
     this.#store = store;
+    this.#file = file;
   }
 
   /**
@@ -94,11 +102,15 @@ export class OutlineCache {
       const path = folder === undefined ? undefined : join(folder, `outlines-${hash}.jsonl`);
       // Nothing is ever made in a store, whatever the environment says.
       const isInside = path !== undefined && isWithin(path, storePaths({ kind: name.kind, path: real }));
-      const cache = new OutlineCache(isInside ? undefined : path, store);
+      const cache = new OutlineCache(
+        isInside ? undefined : path,
+        store,
+        fileOf({ kind: name.kind, path: real }),
+      );
       cache.#load();
       return cache;
     } catch (error) {
-      if (error instanceof HoldfastError) return new OutlineCache(undefined, "");
+      if (error instanceof HoldfastError) return new OutlineCache(undefined, "", "");
       throw error;
     }
   }
@@ -133,7 +145,13 @@ export class OutlineCache {
     if (path === undefined || !this.#isChanged) return;
     const entries = JSON.stringify([...this.#entries.values()]);
     const checksum = Bun.hash.crc32(entries);
-    const head = JSON.stringify({ type: TYPE, version: VERSION, store: this.#store, checksum });
+    const head = JSON.stringify({
+      type: TYPE,
+      version: VERSION,
+      store: this.#store,
+      file: this.#file,
+      checksum,
+    });
     try {
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
       using file = new PrivateFile(path, { replace: true });
@@ -150,11 +168,22 @@ export class OutlineCache {
     const text = this.#path === undefined ? undefined : readOwn(this.#path);
     const [head = "", entries = ""] = text?.split("\n") ?? [];
     const known = headSchema.safeParse(tryParse(head)).data;
-    if (known?.store !== this.#store || known.checksum !== Bun.hash.crc32(entries)) return;
+    if (
+      known?.store !== this.#store ||
+      known.file !== this.#file ||
+      known.checksum !== Bun.hash.crc32(entries)
+    )
+      return;
     const values = tryParse(entries);
     if (!Array.isArray(values) || !values.every(isEntry)) return;
     for (const entry of values) this.#entries.set(entry.id, entry);
   }
+}
+
+/** Which file a database is; the revisions of logs tell it by themselves. */
+function fileOf({ kind, path }: StoreName): string {
+  const stat = kind === "sqlite" ? statSync(path, { bigint: true, throwIfNoEntry: false }) : undefined;
+  return stat === undefined ? "" : `${stat.dev} ${stat.ino} ${stat.birthtimeNs}`;
 }
 
 /** Takes caches away of which the store is gone: what was in it is nobody's business any more. */

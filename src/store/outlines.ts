@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { Revision } from "./backend.ts";
 import { breathe } from "./breathe.ts";
 import type { OutlineCache } from "./outline-cache.ts";
@@ -81,7 +82,10 @@ async function outlineOf(
   const { problem } = summary;
   if (problem !== undefined && !isReadable(summary)) return { ...problem, isWhole: false };
   const reading = await readOutline(store, summary.id, options);
-  if (reading === undefined) return undefined;
+  if (reading === undefined) {
+    // Deleted meanwhile, or a log that lies where nobody looks for its id.
+    return problem !== undefined && isThere(summary) ? { ...problem, isWhole: false } : undefined;
+  }
   const { revision, ...outlined } = reading;
   // Of one that is written meanwhile, more may have been read than its revision says.
   if (revision !== undefined && revision === summary.revision) cache?.put(summary.id, revision, outlined);
@@ -94,6 +98,10 @@ async function outlineOf(
  */
 function isReadable({ header, problem }: SessionSummary): boolean {
   return problem === undefined || (problem.state === "corrupt" && header !== undefined);
+}
+
+function isThere({ location }: SessionSummary): boolean {
+  return location !== undefined && existsSync(location);
 }
 
 async function listed(store: SessionPersistence): Promise<readonly SessionSummary[]> {

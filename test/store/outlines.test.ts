@@ -154,8 +154,28 @@ test("a session that was damaged since is not sound because of the cache", async
   writeFileSync(folder.at("logs/other/c/session.jsonl"), readFileSync(logOf(folder, "c")));
   const found = ["a corrupt 2", "b torn 5", "c duplicate undefined", "c duplicate undefined"];
   expect((await look(folder, PLAIN)).found).toEqual(found);
-  // Damage is known by its revision as well.
-  expect(await look(folder, PLAIN)).toEqual({ found, read: [] });
+  // Damage is looked for each time.
+  expect(await look(folder, PLAIN)).toEqual({ found, read: ["a"] });
+});
+
+test("a log that lies in a folder of another name is listed, as corrupt", async () => {
+  await using folder = await few(PLAIN);
+  const project = join(logOf(folder, "a"), "..", "..");
+  renameSync(join(project, "a"), join(project, "\u00e4"));
+  const found = (await look(folder, PLAIN)).found;
+  expect(found).toHaveLength(3);
+  expect(found.filter((line) => line.includes("corrupt"))).toHaveLength(1);
+});
+
+test("another database at the same path is read anew, whatever its revisions say", async () => {
+  const kind = FEW_STORES[0];
+  await using folder = await few(kind);
+  await look(folder, kind);
+  const path = folder.at(kind[1]);
+  writeFileSync(`${path}.copy`, readFileSync(path));
+  renameSync(`${path}.copy`, path);
+  expect((await look(folder, kind)).read).toEqual(["a", "b", "c"]);
+  expect((await look(folder, kind)).read).toEqual([]);
 });
 
 test("a log that begins with damage is looked at each time, also where its file says that nothing changed", async () => {
@@ -203,7 +223,7 @@ describe("the cache", () => {
     ["empty", () => ""],
     ["cut off", (text: string) => text.slice(0, -9)],
     ["changed in one letter", (text: string) => text.replace('"events":6', '"events":7')],
-    ["of another version", (text: string) => text.replace('"version":1', '"version":2')],
+    ["of another version", (text: string) => text.replace('"version":2', '"version":1')],
     ["of another store", (text: string) => text.replace("jsonl:", "sqlite:")],
     ["no cache at all", () => "Remember the milk.\n"],
     [

@@ -68,8 +68,11 @@ export class UsageProjection {
 }
 
 function add(totals: UsageTotals, usage: Usage): UsageTotals {
+  const cached = (usage.cacheReadTokens ?? 0) + (usage.cacheWriteTokens ?? 0);
+  // dsh counts the cached ones apart, which shows where they are more than all.
+  const input = cached > usage.inputTokens ? usage.inputTokens + cached : usage.inputTokens;
   return {
-    inputTokens: totals.inputTokens + usage.inputTokens,
+    inputTokens: totals.inputTokens + input,
     outputTokens: totals.outputTokens + usage.outputTokens,
     cacheReadTokens: totals.cacheReadTokens + (usage.cacheReadTokens ?? 0),
     cacheWriteTokens: totals.cacheWriteTokens + (usage.cacheWriteTokens ?? 0),

@@ -70,7 +70,7 @@ describe("a Step counts once", () => {
 
 describe("usage", () => {
   const second = { turn: 2, step: 1 };
-  const full = usage(5, { outputTokens: 6, cacheReadTokens: 7, cacheWriteTokens: 8, reasoningTokens: 9 });
+  const full = usage(20, { outputTokens: 6, cacheReadTokens: 7, cacheWriteTokens: 8, reasoningTokens: 9 });
   const drafts = [
     turnStart(1),
     stepStart(AT),
@@ -95,7 +95,7 @@ describe("usage", () => {
       reasoningTokens: 0,
     });
     expect(projection.ofTurn(2)).toEqual({
-      inputTokens: 5,
+      inputTokens: 20,
       outputTokens: 6,
       cacheReadTokens: 7,
       cacheWriteTokens: 8,
@@ -103,7 +103,7 @@ describe("usage", () => {
     });
     expect(projection.ofTurn(3).inputTokens).toBe(0);
     expect(projection.total).toEqual({
-      inputTokens: 8,
+      inputTokens: 23,
       outputTokens: 8,
       cacheReadTokens: 7,
       cacheWriteTokens: 8,
@@ -116,6 +116,17 @@ describe("usage", () => {
     const copy = projection.clone();
     for (const event of toEvents([turnStart(3), stepStart({ turn: 3, step: 1 }), message(100)], 0, 11))
       copy.fold(event);
-    expect([projection.total.inputTokens, copy.total.inputTokens]).toEqual([8, 108]);
+    expect([projection.total.inputTokens, copy.total.inputTokens]).toEqual([23, 123]);
+  });
+
+  test("includes the cached tokens, also of a log that counts them apart", () => {
+    const apart = usage(161, { cacheReadTokens: 8_064, cacheWriteTokens: 10 });
+    const { total } = fold([
+      turnStart(1),
+      stepStart(AT),
+      assistantMessage(AT, [], { usage: apart }),
+      turnEnd(1),
+    ]);
+    expect(total).toMatchObject({ inputTokens: 8_235, cacheReadTokens: 8_064, cacheWriteTokens: 10 });
   });
 });

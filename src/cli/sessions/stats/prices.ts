@@ -55,7 +55,6 @@ export function priceOf(prices: Prices, model: string): Price | undefined {
 /** What these tokens cost, in USD. Input tokens include the cached ones, and output tokens those of reasoning. */
 export function costOf(tokens: UsageTotals, { input, output, cacheRead, cacheWrite }: Price): number {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = tokens;
-  // Some providers count the cached ones apart.
   const fresh = Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens);
   const sum =
     fresh * input +
