@@ -9,24 +9,9 @@ import { assertCommand, usageErrorOf } from "./usage-errors.ts";
 /** Runs the command that `args` name and returns the exit code. Each command's module is loaded when it is called. */
 export async function run(args: readonly string[]): Promise<number> {
   let code: number = EXIT.ok;
-  const program = new Command("holdfast")
-    .description("A durable home for agent sessions: every event is on the disk before anyone can see it.")
-    .version(versionInfo().version, "-V, --version", "print the version")
-    .helpOption("-h, --help", "print this help")
-    .configureHelp(WRAPPED)
-    .exitOverride()
-    // Mistakes are told as all others are.
-    .configureOutput({ outputError: () => {} });
-  const finish = (exitCode: number) => {
+  const program = createProgram((exitCode) => {
     code = exitCode;
-  };
-  addServe(program, finish);
-  addInvoke(program, finish);
-  addChat(program, finish);
-  addSessions(program, finish);
-  addDoctor(program, finish);
-  addConfig(program, finish);
-  addCompletions(program, finish);
+  });
   assertCommand(program, args);
   try {
     await program.parseAsync(args, { from: "user" });
@@ -39,26 +24,50 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
+/** All commands. @param finish told the exit code of the one that was run */
+export function createProgram(finish: (code: number) => void): Command {
+  const program = new Command("holdfast")
+    .description("A durable home for agent sessions: every event is on the disk before anyone can see it.")
+    .version(versionInfo().version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "print this help")
+    .configureHelp(WRAPPED)
+    .exitOverride()
+    // Mistakes are told as all others are.
+    .configureOutput({ outputError: () => {} });
+  addServe(program, finish);
+  addInvoke(program, finish);
+  addChat(program, finish);
+  addSessions(program, finish);
+  addDoctor(program, finish);
+  addConfig(program, finish);
+  addCompletions(program, finish);
+  return program;
+}
+
 function addServe(program: Command, finish: (code: number) => void): void {
   const command = withAgentFlags(
     program.command("serve").description("run an agent on one session and serve it over HTTP"),
   );
   for (const option of listenFlags()) command.addOption(option);
-  command.addHelpText(
-    "after",
-    `
+  command
+    .addHelpText(
+      "before",
+      `Examples:
+  holdfast serve --session-db ./data/agent.db
+  holdfast serve --session-db ./data/agent.db --provider openai-compatible \\
+    --base-url https://api.deepseek.com/v1 --model deepseek-chat --api-key-env DEEPSEEK_API_KEY
+  holdfast serve --session-db ./data/agent.db --fork-from default --session-id second-try
+`,
+    )
+    .addHelpText(
+      "after",
+      `
 Without --session-db and --session-dir the session lives in memory and ends
 with the process.
 ${SETTINGS_HELP}
 HOLDFAST_TOKEN holds the token that HTTP clients must send; beyond 127.0.0.1
-there must be one.
-
-Examples:
-  holdfast serve --session-db ./data/agent.db
-  holdfast serve --session-db ./data/agent.db --provider openai-compatible \\
-    --base-url https://api.deepseek.com/v1 --model deepseek-chat --api-key-env DEEPSEEK_API_KEY
-  holdfast serve --session-db ./data/agent.db --fork-from default --session-id second-try`,
-  );
+there must be one.`,
+    );
   command.action(async (options) => {
     const { serve } = await import("./serve.ts");
     finish(await serve(rawOptions(command, options)));
@@ -73,20 +82,24 @@ function addInvoke(program: Command, finish: (code: number) => void): void {
   base.addOption(flag("--url <url>", "address of the Host, or unix:PATH (default: http://127.0.0.1:8765)"));
   base.addOption(new Option("--json", "print one JSON object"));
   const command = withAgentFlags(base).argument("[text]", "what to say; - reads it from stdin");
-  command.addHelpText(
-    "after",
-    `
+  command
+    .addHelpText(
+      "before",
+      `Examples:
+  holdfast invoke 'What is in this folder?'
+  git diff | holdfast invoke --session-db ./data/reviews.db -
+`,
+    )
+    .addHelpText(
+      "after",
+      `
 With --session-db or --session-dir the Turn runs in this process, and the other
 flags are for that. A Host takes only --provider and --model, together, which
 pick one of its routes; HOLDFAST_TOKEN is sent to it.
 ${SETTINGS_HELP}
 A terminal is shown the Turn while it runs; a pipe gets the text of the answer.
-Ctrl-C cancels the Turn.
-
-Examples:
-  holdfast invoke 'What is in this folder?'
-  git diff | holdfast invoke --session-db ./data/reviews.db -`,
-  );
+Ctrl-C cancels the Turn.`,
+    );
   command.action(async (text, options) => {
     const { invoke } = await import("./invoke.ts");
     const { json, ...raw } = rawOptions(command, options);
@@ -98,20 +111,24 @@ function addChat(program: Command, finish: (code: number) => void): void {
   const command = withAgentFlags(
     program.command("chat").description("talk with an agent on one session, in this terminal"),
   );
-  command.addHelpText(
-    "after",
-    `
+  command
+    .addHelpText(
+      "before",
+      `Examples:
+  holdfast chat --session-db ./data/agent.db
+  holdfast chat --session-db ./data/agent.db --provider openai-compatible \\
+    --base-url http://localhost:11434/v1 --model llama3.2
+`,
+    )
+    .addHelpText(
+      "after",
+      `
 Without --session-db and --session-dir the session lives in memory and ends
 with the process.
 ${SETTINGS_HELP}
 /help in a conversation tells of its keys and commands. Input that comes from a
-pipe is taken line by line.
-
-Examples:
-  holdfast chat --session-db ./data/agent.db
-  holdfast chat --session-db ./data/agent.db --provider openai-compatible \\
-    --base-url http://localhost:11434/v1 --model llama3.2`,
-  );
+pipe is taken line by line.`,
+    );
   command.action(async (options) => {
     const { chat } = await import("./chat/chat.ts");
     finish(await chat(rawOptions(command, options)));
@@ -128,7 +145,8 @@ function addDoctor(program: Command, finish: (code: number) => void): void {
     .addOption(flag("--session-dir <root>", "folder of session logs"))
     .addOption(new Option("--no-write", "write nothing at all: no sync is measured, no store tried"))
     .addOption(new Option("--json", "print one JSON object"))
-    .addHelpText("after", `${STORES}\n\nExample:\n  holdfast doctor --session-db ./data/agent.db`);
+    .addHelpText("before", `Example:\n  holdfast doctor --session-db ./data/agent.db\n`)
+    .addHelpText("after", `${STORES}`);
   command.action(async (store, { json, write, ...options }) => {
     const { doctor } = await import("./doctor/doctor.ts");
     finish(await doctor(rawOptions(command, options), store, { json: json === true, write }));
@@ -142,17 +160,21 @@ function addConfig(program: Command, finish: (code: number) => void): void {
     .addOption(new Option("--json", "print one JSON object"));
   const command = withAgentFlags(base);
   for (const option of listenFlags()) command.addOption(option);
-  command.addHelpText(
-    "after",
-    `
+  command
+    .addHelpText(
+      "before",
+      `Examples:
+  holdfast config
+  holdfast config --config ./holdfast.json --json
+`,
+    )
+    .addHelpText(
+      "after",
+      `
 ${SETTINGS_HELP}
 Secrets are not printed: of an API key and of the token it is said whether they
-are set, and where.
-
-Examples:
-  holdfast config
-  holdfast config --config ./holdfast.json --json`,
-  );
+are set, and where.`,
+    );
   command.action(async (options) => {
     const { config } = await import("./config.ts");
     const { json, ...raw } = rawOptions(command, options);
@@ -166,15 +188,18 @@ function addCompletions(program: Command, finish: (code: number) => void): void 
     .description("print a script that completes commands, flags and values in a shell")
     .addArgument(new Argument("<shell>", "shell to complete in").choices(["bash", "zsh", "fish"] as const))
     .addHelpText(
+      "before",
+      `Examples:
+  source <(holdfast completions bash)
+  source <(holdfast completions zsh)
+  holdfast completions fish > ~/.config/fish/completions/holdfast.fish
+`,
+    )
+    .addHelpText(
       "after",
       `
 Ids of sessions are completed too, where an argument or a flag before them, or
-a variable, names the store.
-
-Examples:
-  source <(holdfast completions bash)
-  source <(holdfast completions zsh)
-  holdfast completions fish > ~/.config/fish/completions/holdfast.fish`,
+a variable, names the store.`,
     )
     .action(async (shell) => {
       const { completions } = await import("./completions/completions.ts");

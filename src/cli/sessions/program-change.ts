@@ -15,14 +15,8 @@ export function addFork(sessions: Command, finish: (code: number) => void, store
     .addOption(new Option("--turn <number>", "number of the Turn to fork after").conflicts("at"))
     .addOption(new Option("--session-id <id>", "id of the new session; one is made without this"))
     .addOption(json("print one JSON object"))
-    .addHelpText(
-      "after",
-      help(
-        stores,
-        "The store must not be in use.",
-        "fork default ./data/agent.db --turn 2 --session-id retry",
-      ),
-    );
+    .addHelpText("before", example("fork default ./data/agent.db --turn 2 --session-id retry"))
+    .addHelpText("after", `${stores}\n\nThe store must not be in use.`);
   command.action(async (id, store, { at, turn, sessionId, json: isJson, ...options }) => {
     const { fork } = await import("./fork.ts");
     const chosen = {
@@ -44,10 +38,8 @@ export function addRename(sessions: Command, finish: (code: number) => void, sto
     .addOption(db())
     .addOption(dir())
     .addOption(json("print one JSON object"))
-    .addHelpText(
-      "after",
-      help(stores, "The store must not be in use.", "rename default 'Where the milk is' ./data/agent.db"),
-    );
+    .addHelpText("before", example("rename default 'Where the milk is' ./data/agent.db"))
+    .addHelpText("after", `${stores}\n\nThe store must not be in use.`);
   command.action(async (id, title, store, { json: isJson, ...options }) => {
     const { rename } = await import("./rename.ts");
     finish(await rename(rawOptions(command, options), store, id, title, { json: isJson === true }));
@@ -65,10 +57,8 @@ export function addDelete(sessions: Command, finish: (code: number) => void, sto
     .addOption(yes())
     .addOption(purge())
     .addOption(json("print one JSON object a line"))
-    .addHelpText(
-      "after",
-      help(stores, "The store must not be in use.", "delete default other --session-db ./data/agent.db"),
-    );
+    .addHelpText("before", example("delete default other --session-db ./data/agent.db"))
+    .addHelpText("after", `${stores}\n\nThe store must not be in use.`);
   command.action(async (store, ids, { yes: isYes, purge: isPurge, json: isJson, ...options }) => {
     const { deleteSessions } = await import("./removal/delete.ts");
     const flags = { yes: isYes === true, purge: isPurge === true, json: isJson === true };
@@ -90,14 +80,8 @@ export function addPrune(sessions: Command, finish: (code: number) => void, stor
     .addOption(yes())
     .addOption(purge())
     .addOption(json("print one JSON object a line"))
-    .addHelpText(
-      "after",
-      help(
-        stores,
-        "The store must not be in use.",
-        "prune --older-than 30d --keep 10 --dry-run ./data/agent.db",
-      ),
-    );
+    .addHelpText("before", example("prune --older-than 30d --keep 10 --dry-run ./data/agent.db"))
+    .addHelpText("after", `${stores}\n\nThe store must not be in use.`);
   command.action(
     async (
       store,
@@ -123,6 +107,6 @@ const json = (description: string) => new Option("--json", description);
 const yes = () => new Option("--yes", "delete without a question");
 const purge = () => new Option("--purge", "delete for good, and move nothing to the trash");
 
-function help(stores: string, note: string, example: string): string {
-  return `${stores}\n\n${note}\n\nExample:\n  holdfast sessions ${example}`;
+function example(words: string): string {
+  return `Example:\n  holdfast sessions ${words}\n`;
 }

@@ -15,9 +15,10 @@ export function addCompact(sessions: Command, finish: (code: number) => void, st
     .addOption(new Option("--dry-run", "only say what would be saved; takes no lock"))
     .addOption(new Option("--json", "print one JSON object a line"))
     .addHelpText(
-      "after",
-      `${stores}\n\nThe store must not be in use.\n\nExamples:\n  holdfast sessions compact --all --dry-run ./data/agent.db\n  holdfast sessions compact default --session-dir ./sessions`,
-    );
+      "before",
+      `Examples:\n  holdfast sessions compact --all --dry-run ./data/agent.db\n  holdfast sessions compact default --session-dir ./sessions\n`,
+    )
+    .addHelpText("after", `${stores}\n\nThe store must not be in use.`);
   command.action(async (store, ids, { all, expand, dryRun, json, ...options }) => {
     const { compact } = await import("./compact.ts");
     const flags = {

@@ -28,9 +28,10 @@ export function addExport(sessions: Command, finish: (code: number) => void, sto
     )
     .addOption(new Option("--json", "with -o, print one JSON object that says what was written"))
     .addHelpText(
-      "after",
-      `${stores}\n\nExamples:\n  holdfast sessions export ./data/agent.db default -o default.html --redact\n  holdfast sessions export ./data/agent.db --all --format jsonl > all.jsonl`,
-    );
+      "before",
+      `Examples:\n  holdfast sessions export ./data/agent.db default -o default.html --redact\n  holdfast sessions export ./data/agent.db --all --format jsonl > all.jsonl\n`,
+    )
+    .addHelpText("after", `${stores}`);
   command.action(async (store, ids, options) => {
     const { all, format, output, force, redact, redactPattern: patterns, json, ...others } = options;
     const { exportSessions } = await import("./exchange/export.ts");
@@ -61,8 +62,12 @@ export function addImport(sessions: Command, finish: (code: number) => void, sto
     )
     .addOption(new Option("--json", "print one JSON object a line"))
     .addHelpText(
+      "before",
+      `Examples:\n  holdfast sessions import all.jsonl --to ./data/agent.db\n  holdfast sessions import ~/.dsh --to jsonl:./sessions\n`,
+    )
+    .addHelpText(
       "after",
-      `${stores}\n\nCtrl-C stops between two writes; the same command goes on from there.\n\nExamples:\n  holdfast sessions import all.jsonl --to ./data/agent.db\n  holdfast sessions import ~/.dsh --to jsonl:./sessions`,
+      `${stores}\n\nCtrl-C stops between two writes; the same command goes on from there.`,
     )
     .action(async (files, { to, salvage, json, jsonlEncoding: encoding }) => {
       const { importSessions } = await import("./exchange/import.ts");

@@ -27,9 +27,10 @@ export function addSearch(sessions: Command, finish: (code: number) => void, sto
     .addOption(new Option("--no-index", "read everything, and keep no index in the store"))
     .addOption(new Option("--json", "print one JSON object a hit, one a line"))
     .addHelpText(
-      "after",
-      `${stores}\n\nExits with 1 when nothing is found.\n\nExamples:\n  holdfast sessions search milk ./data/agent.db\n  holdfast sessions search --regex 'ENO(ENT|SPC)' --in tool --session-dir ./sessions`,
-    );
+      "before",
+      `Examples:\n  holdfast sessions search milk ./data/agent.db\n  holdfast sessions search --regex 'ENO(ENT|SPC)' --in tool --session-dir ./sessions\n`,
+    )
+    .addHelpText("after", `${stores}\n\nExits with 1 when nothing is found.`);
   command.action(async (text, store, options) => {
     const { regex, in: speakers, caseSensitive, session, limit, index, json, ...rest } = options;
     const { searchSessions } = await import("./search/search.ts");

@@ -27,9 +27,10 @@ export function addTail(sessions: Command, finish: (code: number) => void, store
       new Option("--json", "print one JSON object an entry, one a line").conflicts(["events", "full"]),
     )
     .addHelpText(
-      "after",
-      `${stores}\n\nWith -f the session need not be there yet.\n\nExamples:\n  holdfast sessions tail default ./data/agent.db -f\n  holdfast sessions tail default jsonl:./sessions -n 1`,
-    );
+      "before",
+      `Examples:\n  holdfast sessions tail default ./data/agent.db -f\n  holdfast sessions tail default jsonl:./sessions -n 1\n`,
+    )
+    .addHelpText("after", `${stores}\n\nWith -f the session need not be there yet.`);
   command.action(async (id, store, { follow, lines, json, events, full, ...options }) => {
     const { tail } = await import("./tail/tail.ts");
     const form = events === true ? "events" : json === true ? "json" : "text";
@@ -50,9 +51,10 @@ export function addStats(sessions: Command, finish: (code: number) => void, stor
     .addOption(new Option("--prices <file>", "JSON file with prices, in USD a million tokens"))
     .addOption(new Option("--json", "print one JSON object"))
     .addHelpText(
-      "after",
-      `${stores}\n\nExamples:\n  holdfast sessions stats default ./data/agent.db\n  holdfast sessions stats --all ./data/agent.db --prices ./prices.json`,
-    );
+      "before",
+      `Examples:\n  holdfast sessions stats default ./data/agent.db\n  holdfast sessions stats --all ./data/agent.db --prices ./prices.json\n`,
+    )
+    .addHelpText("after", `${stores}`);
   command.action(async (id, store, { all, prices, json, ...options }) => {
     const { stats } = await import("./stats/stats.ts");
     const flags = { all: all === true, json: json === true, prices };

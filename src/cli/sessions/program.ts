@@ -74,9 +74,10 @@ function addList(sessions: Command, finish: (code: number) => void): void {
     )
     .addOption(new Option("--json", "print one JSON object a line"))
     .addHelpText(
-      "after",
-      `${STORES}\n\nExamples:\n  holdfast sessions list --session-db ./data/agent.db\n  holdfast sessions list ./sessions --cwd . --since 7d --limit 20`,
-    );
+      "before",
+      `Examples:\n  holdfast sessions list --session-db ./data/agent.db\n  holdfast sessions list ./sessions --cwd . --since 7d --limit 20\n`,
+    )
+    .addHelpText("after", `${STORES}`);
   command.action(async (store, { json, check, ids, cache, ...options }) => {
     const { list, listIds } = await import("./list/list.ts");
     const raw = rawOptions(command, options);
@@ -100,8 +101,12 @@ function addShow(sessions: Command, finish: (code: number) => void): void {
     .addOption(new Option("--json", "print one JSON object").conflicts(["events", "full"]))
     .addOption(new Option("--no-pager", "do not use a pager on a terminal"))
     .addHelpText(
+      "before",
+      `Examples:\n  holdfast sessions show default ./data/agent.db\n  holdfast sessions show default ./data/agent.db --from 120 --full\n`,
+    )
+    .addHelpText(
       "after",
-      `${STORES}\n\nThe beginning of an id is enough where no other id begins like that. On a\nterminal HOLDFAST_PAGER or PAGER names the pager; less is used without them.\n\nExamples:\n  holdfast sessions show default ./data/agent.db\n  holdfast sessions show default ./data/agent.db --from 120 --full`,
+      `${STORES}\n\nThe beginning of an id is enough where no other id begins like that. On a\nterminal HOLDFAST_PAGER or PAGER names the pager; less is used without them.`,
     );
   command.action(async (id, store, { json, events, full, from, to, pager, ...options }) => {
     const { show } = await import("./show/show.ts");
@@ -125,8 +130,12 @@ function addCopy(sessions: Command, finish: (code: number) => void): void {
     )
     .addOption(new Option("--json", "print one JSON object a line"))
     .addHelpText(
+      "before",
+      `Example:\n  holdfast sessions copy --all --from ./data/agent.db --to jsonl:./sessions\n`,
+    )
+    .addHelpText(
       "after",
-      `${STORES}\n\nCtrl-C stops between two writes; the same command goes on from there.\n\nExample:\n  holdfast sessions copy --all --from ./data/agent.db --to jsonl:./sessions`,
+      `${STORES}\n\nCtrl-C stops between two writes; the same command goes on from there.`,
     )
     .action(async (ids, { from, to, all, json, jsonlEncoding: encoding }) => {
       const { copy } = await import("./copy.ts");
@@ -146,9 +155,10 @@ function addVerify(sessions: Command, finish: (code: number) => void): void {
     .addOption(new Option("--all", "check every session, as without any id"))
     .addOption(new Option("--json", "print one JSON object a line"))
     .addHelpText(
-      "after",
-      `${STORES}\n\nExits with 5 when something is wrong.\n\nExamples:\n  holdfast sessions verify ./data/agent.db\n  holdfast sessions verify default --session-db ./data/agent.db`,
-    );
+      "before",
+      `Examples:\n  holdfast sessions verify ./data/agent.db\n  holdfast sessions verify default --session-db ./data/agent.db\n`,
+    )
+    .addHelpText("after", `${STORES}\n\nExits with 5 when something is wrong.`);
   command.action(async (store, ids, { all, json, ...options }) => {
     const { verify } = await import("./verify.ts");
     const args = store === undefined ? [] : [store, ...ids];
@@ -167,9 +177,10 @@ function addRepair(sessions: Command, finish: (code: number) => void): void {
     .addOption(new Option("--dry-run", "only say what would be done"))
     .addOption(new Option("--json", "print one JSON object a line"))
     .addHelpText(
-      "after",
-      `${STORES}\n\nThe store must not be in use.\n\nExamples:\n  holdfast sessions repair --dry-run ./data/agent.db\n  holdfast sessions repair default --session-db ./data/agent.db`,
-    );
+      "before",
+      `Examples:\n  holdfast sessions repair --dry-run ./data/agent.db\n  holdfast sessions repair default --session-db ./data/agent.db\n`,
+    )
+    .addHelpText("after", `${STORES}\n\nThe store must not be in use.`);
   command.action(async (store, ids, { dryRun, json, ...options }) => {
     const { repair } = await import("./repair.ts");
     const flags = { dryRun: dryRun === true, json: json === true };
@@ -195,9 +206,10 @@ function addSalvage(sessions: Command, finish: (code: number) => void): void {
     )
     .addOption(new Option("--json", "print one JSON object a line"))
     .addHelpText(
-      "after",
-      `${STORES}\n\nExample:\n  holdfast sessions salvage --from ./broken/session.jsonl.zstd --to ./data/agent.db`,
+      "before",
+      `Example:\n  holdfast sessions salvage --from ./broken/session.jsonl.zstd --to ./data/agent.db\n`,
     )
+    .addHelpText("after", `${STORES}`)
     .action(async (ids, { from, to, id, all, json, jsonlEncoding: encoding }) => {
       const { salvage } = await import("./salvage.ts");
       const chosen = { ...(id === undefined ? {} : { id }), ...(encoding === undefined ? {} : { encoding }) };
@@ -227,9 +239,10 @@ function addBackup(sessions: Command, finish: (code: number) => void): void {
     .requiredOption("--to <path>", "file, or folder for session logs, to make; nothing may lie there")
     .addOption(new Option("--json", "print one JSON object"))
     .addHelpText(
-      "after",
-      `${STORES}\n\nExamples:\n  holdfast sessions backup ./data/agent.db --to ./backup.db\n  holdfast sessions backup --session-dir ./sessions --to ./sessions-backup`,
-    );
+      "before",
+      `Examples:\n  holdfast sessions backup ./data/agent.db --to ./backup.db\n  holdfast sessions backup --session-dir ./sessions --to ./sessions-backup\n`,
+    )
+    .addHelpText("after", `${STORES}`);
   command.action(async (store, { json, to, ...options }) => {
     const { backup } = await import("./backup.ts");
     finish(await backup(rawOptions(command, options), store, { to, json: json === true }));
