@@ -11,6 +11,11 @@ export function flag<const Flags extends string>(flags: Flags, description: stri
   return option.env(`HOLDFAST_${name.toUpperCase()}`);
 }
 
+/** For `argParser`: the values of a flag that can be given several times. */
+export function collected(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
 /** What a command only needs to know of itself to say where its options came from. */
 type OptionSource = Pick<Command, "options" | "getOptionValueSourceWithGlobals"> & {
   /** The group that the command is in. */

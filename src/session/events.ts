@@ -23,8 +23,7 @@ export type ToolMessage = EventData<"tool/result">["message"];
 export type ModelMessage = UserMessage | AssistantMessage | ToolMessage;
 
 /** Message types: the only ones on the surface, and the only ones with `surfaceOp` and `sourceEventSeqs`. */
-export const MESSAGE_TYPES = ["user/message", "assistant/message", "tool/result"] as const;
-export type MessageType = (typeof MESSAGE_TYPES)[number];
+export type MessageType = "user/message" | "assistant/message" | "tool/result";
 
 /** How a message enters the surface: at its end, or in place of the inclusive range of surface seqs. */
 export type SurfaceOp = "append" | Readonly<{ op: "replace"; start: number; end: number }>;

@@ -18,7 +18,10 @@ export interface CompactedSession {
   readonly digest: string;
 }
 
-/** A session that is as small as it gets, or of `expand` in the form in which appends leave it. Nothing was written. */
+/**
+ * A session that is as small as it gets, or of `expand` in the form in which appends leave it. Nothing was written, and
+ * what is compacted already was not read again: damage in it is for `verify` to find.
+ */
 export interface UnchangedSession {
   readonly id: string;
   readonly state: "unchanged";
@@ -63,7 +66,7 @@ export interface OpenCompactorOptions {
 export interface StoreCompactor extends AsyncDisposable {
   /**
    * Makes one session small, in bounded memory, and reads it back before it counts. Durable when it resolves. Done twice,
-   * the second time changes nothing.
+   * the second time changes nothing, and reads little.
    *
    * What is wrong with the session is in the result, as `refused`; the next one can be worked on.
    * @throws NotFoundError; StorageFullError, StorageFailedError where writing failed: the session is as it was; the

@@ -116,13 +116,14 @@ export class LockedError extends HoldfastError {
 export class StorageFullError extends HoldfastError {
   readonly code = "storage-full";
 
-  /** `message` says what could not be done. */
-  constructor(place: Place, cause?: unknown, message = "The append could not be saved: the storage is full") {
-    super(message, {
-      place,
-      hint: "Free some space and try again. A Host that runs goes on where the log ends, without a restart.",
-      cause,
-    });
+  /** `message` says what could not be done, `hint` what to do where it was no append of a Host. */
+  constructor(
+    place: Place,
+    cause?: unknown,
+    message = "The append could not be saved: the storage is full",
+    hint = "Free some space and try again. A Host that runs goes on where the log ends, without a restart.",
+  ) {
+    super(message, { place, hint, cause });
   }
 }
 

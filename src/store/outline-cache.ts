@@ -125,8 +125,8 @@ export class OutlineCache {
 
   put(id: string, revision: Revision, outlined: Outlined): void {
     const entry: unknown = { id, revision, ...outlined };
-    if (!isCacheable(outlined.state) || !isEntry(entry)) return;
-    this.#entries.set(id, entry);
+    if (isCacheable(outlined.state) && isEntry(entry)) this.#entries.set(id, entry);
+    else if (!this.#entries.delete(id)) return;
     this.#isChanged = true;
   }
 
@@ -214,7 +214,7 @@ function readOwn(path: string, most = Number.POSITIVE_INFINITY): string | undefi
     const bytes = Buffer.alloc(most);
     return bytes.toString("utf8", 0, readSync(file, bytes));
   } catch {
-    return undefined;
+    return undefined; // What cannot be read is no cache: everything is read anew.
   } finally {
     if (file !== undefined) closeSync(file);
   }
@@ -224,6 +224,6 @@ function tryParse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined;
+    return undefined; // a file that was cut off or changed: no cache
   }
 }

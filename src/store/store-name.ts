@@ -1,11 +1,12 @@
 import { statSync } from "node:fs";
 import { HoldfastError, StorageFailedError, toStorageError } from "./errors.ts";
+import { homeOrRoot } from "./jsonl/root.ts";
 import { resolveStorePath } from "./paths.ts";
 
 /** A store as a person names it: which backend keeps it, and where it lies. */
 export interface StoreName {
   readonly kind: "sqlite" | "jsonl";
-  /** Database file, or root folder of the session logs; as it was given. */
+  /** Database file, or root folder of the session logs; as it was given, but for a home of dsh, where it is the root in it. */
   readonly path: string;
 }
 
@@ -27,16 +28,16 @@ const DATABASE_NAME = /\.(db|sqlite)$/;
 
 /**
  * Reads a store's name: `sqlite:PATH`, `jsonl:ROOT`, or a bare path. Of a bare path that exists, a file is SQLite and a
- * folder JSONL; a new one is SQLite when it ends in `.db` or `.sqlite`, else JSONL.
+ * folder JSONL; a new one is SQLite when it ends in `.db` or `.sqlite`, else JSONL. A home of dsh means the logs in it.
  * @throws StoreNameError; StorageFailedError when the path exists and cannot be looked at
  */
 export function parseStoreName(name: string): StoreName {
   const [, kind, path = name] = PREFIXED.exec(name) ?? [];
   if (path === "") throw new StoreNameError(`${JSON.stringify(name)} names no store: there is no path in it`);
   if (path.includes("\0")) throw new StoreNameError("The name of a store cannot hold a NUL character");
-  if (kind === "sqlite" || kind === "jsonl") return { kind, path };
+  if (kind === "sqlite" || kind === "jsonl") return storeAt(kind, path);
   const found = look(path);
-  if (found !== undefined) return { kind: found, path };
+  if (found !== undefined) return storeAt(found, path);
   const [, scheme] = OTHER_SCHEME.exec(path) ?? [];
   if (scheme !== undefined) {
     throw new StoreNameError(
@@ -44,6 +45,10 @@ export function parseStoreName(name: string): StoreName {
     );
   }
   return { kind: looksLikeDatabase(path) ? "sqlite" : "jsonl", path };
+}
+
+function storeAt(kind: StoreName["kind"], path: string): StoreName {
+  return { kind, path: kind === "jsonl" ? homeOrRoot(path) : path };
 }
 
 /** Whether a new store of this path would be a database. */

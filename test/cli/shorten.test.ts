@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { amountOf, characters, fitting, grouped, shortened } from "../../src/cli/sessions/shorten.ts";
+import { grouped } from "../../src/cli/counted.ts";
+import { amountOf, characters, fitting, shortened } from "../../src/cli/sessions/shorten.ts";
 import { wrapped } from "../../src/cli/wrap.ts";
 
 /** Characters of one and of several code points, of no and of two columns, and line ends. */

@@ -6,7 +6,8 @@ import { cleanEnvironment, executablePath } from "../fixtures/executable.ts";
 import { FEW_STORES, fewSessions, linesOf, sessions } from "../fixtures/few-sessions.ts";
 import { folderState } from "../fixtures/folder-state.ts";
 import { plant, recordsOfDrafts, withStore } from "../fixtures/stored-sessions.ts";
-import type { TempFolder } from "../fixtures/temp-folder.ts";
+import { TempFolder } from "../fixtures/temp-folder.ts";
+import { TinyDisk } from "../fixtures/tiny-disk.ts";
 
 // Real processes, perhaps on a busy machine.
 setDefaultTimeout(60_000);
@@ -52,7 +53,7 @@ describe.each(FEW_STORES.slice(0, 2))("sessions compact of %s", (...kind) => {
     const dry = await sessions(folder, "compact", store, "long", "--dry-run");
     expect(dry).toMatchObject({ code: 0, stderr: "" });
     expect(dry.stdout).toMatch(
-      /^would be compacted long-one: [\d.]+ \w+ to [\d.]+ \w+ \(\d+% less\), 3960 events\n1 compacted: [\d.]+ \w+ to be saved; nothing was changed\nthe store would take /,
+      /^would be compacted long-one: [\d.]+ \w+ to [\d.]+ \w+ \(\d+% less\), 3,960 events\n1 compacted: [\d.]+ \w+ to be saved; nothing was changed\nthe store would take /,
     );
     expect(await folderState(folder.path)).toEqual(state);
     const [session, summary] = linesOf(await sessions(folder, "compact", store, "long-one", "--json"));
@@ -75,6 +76,15 @@ describe.each(FEW_STORES.slice(0, 2))("sessions compact of %s", (...kind) => {
     });
     const run = async (...args: readonly string[]) => (await sessions(folder, "compact", ...args)).code;
     await withStore(folder.at(store), async () => expect(await run(store, "--all")).toBe(6));
+    await using empty = await TempFolder.create();
+    await withStore(empty.at(store), async () => {
+      for (const [command, ...args] of [
+        ["compact", store, "--all"],
+        ["rename", "default", "T", store],
+        ["fork", "default", store],
+      ] as const)
+        expect([command, (await sessions(empty, command, ...args)).code]).toEqual([command, 6]);
+    });
     const state = await folderState(folder.path);
     expect([await run(store), await run(store, "a1", "--all"), await run("no.db", "--all")]).toEqual([
       2, 2, 3,
@@ -123,7 +133,7 @@ test("sessions compact refuses a torn log and says what to do; the others are co
   const { code, stdout } = await sessions(folder, "compact", "logs", "--all");
   expect(code).toBe(5);
   expect(stdout).toMatch(/^refused a: The end of the log .*\n {2}hint: .*repair/);
-  expect(stdout).toMatch(/^compacted b: .*3960 events\n1 compacted, 1 refused: /m);
+  expect(stdout).toMatch(/^compacted b: .*3,960 events\n1 compacted, 1 refused: /m);
   await withStore(folder.at("logs"), async (store) => {
     await using preparation = await store.prepare("b");
     await using session = preparation.publish();
@@ -132,3 +142,26 @@ test("sessions compact refuses a torn log and says what to do; the others are co
   const expanded = linesOf(await sessions(folder, "compact", "logs", "b", "--expand", "--json"));
   expect(expanded[0]).toMatchObject({ id: "b", state: "expanded", events: EVENTS + 1 });
 });
+
+test.skipIf(!TinyDisk.isAllowed)(
+  "sessions compact says how many sessions it did not try after the disk was full, and how much room it needs (skipped where no disk can be mounted)",
+  async () => {
+    using disk = TinyDisk.mount();
+    if (disk === undefined) throw new Error("a moment ago this was allowed");
+    const store = `${disk.folder}/logs`;
+    await withStore(store, async (open) => {
+      for (const id of ["a", "b", "c"]) await plantLong(open, id);
+    });
+    disk.fill();
+    await using folder = await TempFolder.create();
+    const full = await sessions(folder, "compact", store, "--all");
+    expect(full.code).toBe(1);
+    expect(full.stdout).toMatch(
+      /^failed \w: .*\n {2}hint: .* what the largest log takes beside the store\.\n1 failed, 2 not tried: /,
+    );
+    const [, summary] = linesOf(await sessions(folder, "compact", store, "--all", "--json"));
+    expect(summary).toMatchObject({ kind: "summary", failed: 1, notTried: 2 });
+    disk.free();
+    expect((await sessions(folder, "compact", store, "--all")).stdout).toContain("3 compacted: ");
+  },
+);

@@ -45,6 +45,34 @@ describe("the name of a store", () => {
     expect(parseStoreName(`sqlite:${logs}`)).toEqual({ kind: "sqlite", path: logs });
   });
 
+  test("that is a home of dsh means the logs in it; a root with logs of its own stays what it is", () => {
+    const log = (...place: string[]) => {
+      const path = join(folder, ...place, "s");
+      mkdirSync(path, { recursive: true });
+      writeFileSync(join(path, "session.jsonl"), "");
+    };
+    const pathOf = (name: string) => parseStoreName(join(folder, name)).path;
+    log("home", "sessions", "--srv-x--");
+    mkdirSync(join(folder, "home", "skills"));
+    expect(pathOf("home")).toBe(join(folder, "home", "sessions"));
+    expect(parseStoreName(`jsonl:${folder}/home`)).toEqual({
+      kind: "jsonl",
+      path: `${folder}/home/sessions`,
+    });
+    expect(isSameStore(parseStoreName(`${folder}/home`), parseStoreName(`${folder}/home/sessions`))).toBe(
+      true,
+    );
+    // A root of which a project or a session is called so, one with logs beside it, and one that a Host used.
+    log("project", "sessions");
+    log("both", "sessions", "--srv-x--");
+    log("both", "--srv-y--");
+    log("used", "sessions", "--srv-x--");
+    writeFileSync(join(folder, "used", ".holdfast.lock"), "");
+    mkdirSync(join(folder, "empty", "sessions"), { recursive: true });
+    for (const name of ["project", "both", "used", "empty", "home/sessions"])
+      expect(pathOf(name)).toBe(join(folder, name));
+  });
+
   test.each(["", "sqlite:", "jsonl:", "a\0b", "postgres:agent", "http://127.0.0.1:8765", "memory:"])(
     "is not %j",
     (name) => {

@@ -104,7 +104,7 @@ function kindOf(placeholder: string, choices: readonly string[] | undefined): Ki
 }
 
 /** A kind as the scripts for bash and zsh name it. */
-export function kindText(kind: Kind): string {
+function kindText(kind: Kind): string {
   return kind.kind === "words" ? `words ${kind.words.join(" ")}` : kind.kind;
 }
 

@@ -2,6 +2,7 @@ import { chosenStore } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
 import { type BackupFault, type BackupReport, backupStore } from "../../store/backup.ts";
 import { formatStoreName, looksLikeDatabase, type StoreName } from "../../store/store-name.ts";
+import { counted } from "../counted.ts";
 import { EXIT, exitCodeFor } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
 import { type Output, printingOn } from "../output.ts";
@@ -86,8 +87,7 @@ function reportText(from: StoreName, to: StoreName, { sessions, events, faults }
   const lines = faults.map(({ id, state, error }) =>
     printableLine(`${state} ${id}: ${error.explain().replaceAll("\n", " ")}`),
   );
-  const count = (number: number, word: string) => `${number} ${word}${number === 1 ? "" : "s"}`;
-  const what = `${count(sessions, "session")}, ${count(events, "event")}, compared with the store`;
+  const what = `${counted(sessions, "session")}, ${counted(events, "event")}, compared with the store`;
   const names = `backed up ${formatStoreName(from)} to ${formatStoreName(to)}`;
   return [...lines, printableLine(`${names}: ${what}`), ""].join("\n");
 }

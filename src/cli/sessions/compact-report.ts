@@ -1,5 +1,6 @@
 import type { CompactionResult, StoreSizes } from "../../store/compactor.ts";
 import type { HoldfastError } from "../../store/errors.ts";
+import { counted } from "../counted.ts";
 import { formatBytes } from "../doctor/units.ts";
 import { printableLine } from "../printable.ts";
 
@@ -32,14 +33,18 @@ export function reportJson(report: CompactReport): object {
   return { kind: "session", id, state, code, reason: message, hint };
 }
 
-/** @param sizes absent where the work ended before its end */
-export function summaryText(
-  reports: readonly CompactReport[],
-  sizes: StoreSizes | undefined,
-  isDry: boolean,
-): string {
-  const counts = Object.entries(countsOf(reports)).filter(([, count]) => count > 0);
-  const what = counts.map(([state, count]) => `${count} ${state}`).join(", ");
+export interface CompactSummary {
+  readonly reports: readonly CompactReport[];
+  /** Sessions that were not come to. */
+  readonly notTried: number;
+  /** Absent where the work ended before its end. */
+  readonly sizes: StoreSizes | undefined;
+  readonly dryRun: boolean;
+}
+
+export function summaryText({ reports, notTried, sizes, dryRun: isDry }: CompactSummary): string {
+  const counts = Object.entries({ ...countsOf(reports), "not tried": notTried });
+  const what = counts.flatMap(([state, count]) => (count > 0 ? `${count} ${state}` : [])).join(", ");
   const saved = savedBy(reports);
   const bytes = formatBytes(Math.abs(saved));
   const saving = saved < 0 ? `${bytes} more` : `${bytes} ${isDry ? "to be saved" : "saved"}`;
@@ -54,15 +59,12 @@ export function summaryText(
   ].join("");
 }
 
-export function summaryJson(
-  reports: readonly CompactReport[],
-  sizes: StoreSizes | undefined,
-  dryRun: boolean,
-): object {
+export function summaryJson({ reports, notTried, sizes, dryRun }: CompactSummary): object {
   return {
     kind: "summary",
     dryRun,
     ...countsOf(reports),
+    notTried,
     saved: savedBy(reports),
     ...(sizes === undefined ? {} : { before: sizes.before, after: sizes.after }),
   };
@@ -86,10 +88,6 @@ function savedBy(reports: readonly CompactReport[]): number {
 function changeOf(before: number, after: number): string {
   const share = Math.round((100 * Math.abs(before - after)) / Math.max(1, before));
   return ` (${share}% ${after > before ? "more" : "less"})`;
-}
-
-function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
 function line(text: string): string {

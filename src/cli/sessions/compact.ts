@@ -1,7 +1,7 @@
 import { storeAndIds } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
 import type { StoreCompactor, StoreSizes } from "../../store/compactor.ts";
-import { HoldfastError, NotFoundError } from "../../store/errors.ts";
+import { HoldfastError, NotFoundError, StorageFullError } from "../../store/errors.ts";
 import { openCompactor } from "../../store/open-compactor.ts";
 import { openStoreReadOnly } from "../../store/open-store.ts";
 import { resolveStorePath } from "../../store/paths.ts";
@@ -53,6 +53,14 @@ interface Wanted {
   readonly missing: readonly string[];
 }
 
+/** How the work ended. */
+interface Outcome {
+  /** What the store takes; absent where the work ended before its end. */
+  readonly sizes?: StoreSizes;
+  /** Why space could not be given back. */
+  readonly fault?: unknown;
+}
+
 class CompactCommand {
   readonly #name: StoreName;
   readonly #given: readonly string[];
@@ -76,24 +84,27 @@ class CompactCommand {
 
   async run(): Promise<number> {
     const { ids, missing } = await this.#wanted();
-    for (const id of missing) {
-      await this.#print(`${printableLine(`missing ${id}`)}\n`, { kind: "missing", id });
-    }
-    const { dryRun } = this.#flags;
     const reports: CompactReport[] = [];
-    const sizes = ids.length === 0 ? undefined : await this.#compactAll(ids, reports);
-    await this.#print(summaryText(reports, sizes, dryRun), summaryJson(reports, sizes, dryRun));
-    if (this.#signal.aborted) {
-      const left = ids.length - reports.length;
-      process.stderr.write(`holdfast: stopped; ${left} of ${ids.length} sessions are left as they were\n`);
-    }
+    const { sizes, fault } = await this.#compactAll(ids, missing, reports);
+    const { dryRun } = this.#flags;
+    const notTried = ids.length - reports.length;
+    const summary = { reports, notTried, sizes, dryRun };
+    await this.#print(summaryText(summary), summaryJson(summary));
+    if (this.#signal.aborted)
+      process.stderr.write(
+        `holdfast: stopped; ${notTried} of ${ids.length} sessions are left as they were\n`,
+      );
+    if (fault !== undefined) throw fault;
     for (const report of reports) {
       if (report.state === "refused" || report.state === "failed") return exitCodeFor(report.error.code);
     }
     return missing.length === 0 ? EXIT.ok : EXIT.notFound;
   }
 
-  /** Looked up before the store is locked: afterwards this process must not open its files in another way. */
+  /**
+   * Looked up before the store is locked: afterwards this process must not open its files in another way. Whoever held
+   * it meanwhile may have made more sessions: then it is held still, or these are left for the next time.
+   */
   async #wanted(): Promise<Wanted> {
     await using store = await openStoreReadOnly(this.#name, { clock: Date.now });
     const ids = new Set<string>();
@@ -120,26 +131,40 @@ class CompactCommand {
     }
   }
 
-  /** Returns what the store takes, unless it was told to stop before the end. */
-  async #compactAll(ids: readonly string[], reports: CompactReport[]): Promise<StoreSizes | undefined> {
+  /** Opens the store in any case: also one without sessions may be held by a Host. */
+  async #compactAll(
+    ids: readonly string[],
+    missing: readonly string[],
+    reports: CompactReport[],
+  ): Promise<Outcome> {
     const { dryRun } = this.#flags;
-    await using compactor = await openCompactor(this.#name, { dryRun });
+    await using compactor = await openCompactor(this.#name, { dryRun }).catch((error: unknown) => {
+      throw this.#withRoom(error);
+    });
+    for (const id of missing)
+      await this.#print(`${printableLine(`missing ${id}`)}\n`, { kind: "missing", id });
+    if (ids.length === 0) return {};
     using progress = new Progress();
     for (const [k, id] of ids.entries()) {
-      if (this.#signal.aborted) return undefined;
+      if (this.#signal.aborted) return {};
       const place = `${k + 1} of ${ids.length}: ${id}`;
       progress.show(place);
       const report = await this.#one(compactor, id, (share) =>
         progress.show(`${place}, ${Math.floor(100 * share)}%`),
       );
-      if (report === undefined) return undefined;
+      if (report === undefined) return {};
       reports.push(report);
       progress.clear();
       await this.#print(reportText(report, dryRun), reportJson(report));
-      if (report.state === "failed" && FATAL.has(report.error.code)) break;
+      if (report.state === "failed" && FATAL.has(report.error.code)) return {};
     }
     if (!dryRun) progress.show("giving space back");
-    return await compactor.finish();
+    try {
+      return { sizes: await compactor.finish() };
+    } catch (error) {
+      // What was done before is told all the same.
+      return { fault: this.#withRoom(error) };
+    }
   }
 
   /** Nothing where it was told to stop. */
@@ -154,8 +179,17 @@ class CompactCommand {
     } catch (error) {
       if (this.#signal.aborted) return undefined;
       if (!(error instanceof HoldfastError)) throw error;
-      return { id, state: "failed", error };
+      return { id, state: "failed", error: this.#withRoom(error) };
     }
+  }
+
+  /** An error with a hint that says how much room there must be, where that is what was missing. */
+  #withRoom<E>(error: E): E | StorageFullError {
+    if (!(error instanceof StorageFullError)) return error;
+    const room =
+      this.#name.kind === "sqlite" ? "up to twice what the database takes" : "what the largest log takes";
+    const hint = `Free some space, and give the same command again: it needs ${room} beside the store.`;
+    return new StorageFullError(error.place, error.cause, error.message, hint);
   }
 
   /** What was done is told at once, whatever comes then. */

@@ -2,6 +2,7 @@ import { formatPlace } from "../../session/errors.ts";
 import type { CopyResult } from "../../store/copy.ts";
 import { TORN_END } from "../../store/finding.ts";
 import type { SessionSummary } from "../../store/persistence.ts";
+import { counted } from "../counted.ts";
 import { printableLine } from "../printable.ts";
 import { digestText } from "./digest-text.ts";
 
@@ -59,7 +60,7 @@ function contents(
   resumed = "",
 ): string {
   const rest = torn ? `; the ${TORN_END}, and that piece was left out` : "";
-  return `${events} ${events === 1 ? "event" : "events"}${resumed}, ${digestText(digest)}${rest}`;
+  return `${counted(events, "event")}${resumed}, ${digestText(digest)}${rest}`;
 }
 
 /** How many sessions came to which end: the last line for people. */

@@ -12,9 +12,9 @@ import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
 import { type CopyReport, refusalOf, reportText, summaryText, toReport } from "./copy-report.ts";
 import { resolveSessionId } from "./session-id.ts";
+import { summaries } from "./summaries.ts";
 
 const HINT = "`holdfast sessions copy --help` says how it is used.";
-const PAGE = 2_500;
 /** After such an error no other session can be written either. */
 const FATAL = new Set(["storage-full", "closed"]);
 
@@ -113,15 +113,10 @@ async function copyOne(
 /** The oldest first, so that the copies are listed in the order of their originals. */
 async function everySession(source: SessionPersistence): Promise<Wanted[]> {
   const wanted: Wanted[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await source.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
-    for (const summary of page.items) {
-      const refusal = refusalOf(summary);
-      wanted.push({ id: summary.id, ...(refusal === undefined ? {} : { refusal }) });
-    }
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
+  for await (const summary of summaries(source)) {
+    const refusal = refusalOf(summary);
+    wanted.push({ id: summary.id, ...(refusal === undefined ? {} : { refusal }) });
+  }
   return wanted.reverse();
 }
 

@@ -9,6 +9,7 @@ import { EXIT } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
 import { printingOn } from "../output.ts";
 import { printableLine } from "../printable.ts";
+import { Progress } from "../progress.ts";
 import { openIdle, storedId } from "./stored-id.ts";
 
 const OTHER_ID = "Name another id with --session-id, or leave it out for a new one.";
@@ -38,8 +39,10 @@ export function fork(
   if (flags.newId === "") throw new UsageError("The id of the new session is empty");
   const newSessionId = flags.newId ?? crypto.randomUUID();
   return printingOn(async (output) => {
-    const id = await storedId(name, given);
+    const id = await storedId(name, given, overHttp(given));
     await using store = await openIdle(name, overHttp(id));
+    using progress = new Progress();
+    progress.show(`reading ${id}`);
     const boundary = turn === undefined ? at : await endOfTurn(store, id, turn);
     const settings = { tools: new ToolRegistry(), maxSteps: 1, newId: () => crypto.randomUUID() };
     const agents = new Agents(store, settings, Date.now);
@@ -49,6 +52,7 @@ export function fork(
       .catch((error: unknown) => {
         throw error instanceof AlreadyExistsError ? new AlreadyExistsError(newSessionId, OTHER_ID) : error;
       });
+    progress.clear();
     const { header, log } = agent.session;
     const end = (header.seedLength ?? 0) - 1;
     const report = { id: header.id, parent: id, at: end, events: log.length };

@@ -1,5 +1,5 @@
 import { type Command, Option } from "@commander-js/extra-typings";
-import { flag, rawOptions } from "../options.ts";
+import { collected, flag, rawOptions } from "../options.ts";
 
 /** @param stores what the help of commands that take a store ends with */
 export function addSearch(sessions: Command, finish: (code: number) => void, stores: string): void {
@@ -45,8 +45,4 @@ export function addSearch(sessions: Command, finish: (code: number) => void, sto
     };
     finish(await searchSessions(rawOptions(command, rest), store, text, flags));
   });
-}
-
-function collected(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
 }

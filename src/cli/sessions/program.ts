@@ -1,5 +1,5 @@
 import { type Command, Option } from "@commander-js/extra-typings";
-import { flag, rawOptions, WRAPPED } from "../options.ts";
+import { collected, flag, rawOptions, WRAPPED } from "../options.ts";
 import { addDelete, addFork, addPrune, addRename } from "./program-change.ts";
 import { addCompact } from "./program-compact.ts";
 import { addExport, addImport } from "./program-exchange.ts";
@@ -215,11 +215,6 @@ function addSalvage(sessions: Command, finish: (code: number) => void): void {
       const chosen = { ...(id === undefined ? {} : { id }), ...(encoding === undefined ? {} : { encoding }) };
       finish(await salvage(ids, { from, to, all: all === true, json: json === true, ...chosen }));
     });
-}
-
-/** The values of a flag that can be given several times. */
-function collected(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
 }
 
 const storeFlags = {

@@ -5,6 +5,7 @@ import { EXIT } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
 import { printingOn } from "../output.ts";
 import { printableLine } from "../printable.ts";
+import { Progress } from "../progress.ts";
 import { openIdle, storedId } from "./stored-id.ts";
 
 /** Titles are given to idle stores only. */
@@ -23,9 +24,12 @@ export function rename(
   const { name, id: given } = storeAndId(raw, session, argument);
   const text = checkTitle(title);
   return printingOn(async (output) => {
-    const id = await storedId(name, given);
+    const id = await storedId(name, given, WAIT);
     await using store = await openIdle(name, WAIT);
+    using progress = new Progress();
+    progress.show(`reading ${id}`);
     await using preparation = await store.prepare(id);
+    progress.clear();
     // As other programs write it; those that know which messages a title was made of name their seqs.
     const data = { title: text, messageSeqs: [], source: { kind: "user" } };
     const { seq } = await preparation.session.log.append({ type: "session/title", data });

@@ -8,10 +8,11 @@ import type {
   StoreRepair,
 } from "../../store/repairer.ts";
 import { formatStoreName, type StoreName } from "../../store/store-name.ts";
+import { counted } from "../counted.ts";
 import { printableLine } from "../printable.ts";
 import { hanging } from "../wrap.ts";
 import { afterRepair, salvageCommand } from "./next-step.ts";
-import { counted, findingJson, reasonText } from "./verify-report.ts";
+import { findingJson, reasonText } from "./verify-report.ts";
 
 /* How a repair is told: lines for people, or JSON (docs/cli.md, "holdfast sessions repair"). */
 

@@ -1,6 +1,7 @@
 import { formatPlace } from "../../session/errors.ts";
 import type { SalvageTotals } from "../../session/salvage/plan.ts";
 import type { SalvageResult } from "../../store/salvage.ts";
+import { counted } from "../counted.ts";
 import { printableLine } from "../printable.ts";
 import { digestText } from "./digest-text.ts";
 
@@ -62,7 +63,7 @@ function describe(report: SalvageReport): string {
     case "empty":
       return `nothing left ${id}: ${report.reason ?? "it holds no event"}`;
     case "sound":
-      return `sound ${id}: ${counted(report.events)}, and nothing to salvage`;
+      return `sound ${id}: ${counted(report.events, "event")}, and nothing to salvage`;
     case "there":
       return `already there ${id}, as ${report.newId}: ${contents(report)}`;
     case "salvaged":
@@ -79,16 +80,12 @@ function contents({
   digest,
 }: Extract<SalvageReport, { readonly digest: string }>): string {
   const parts = [
-    `${counted(events)}, ${taken} of them taken over`,
+    `${counted(events, "event")}, ${taken} of them taken over`,
     ...(aside === 0 ? [] : [`${aside} kept beside the history`]),
     ...(repeated === 0 ? [] : [`${repeated} there twice`]),
     missing === 0 ? "none missing" : `${missing} missing`,
   ];
   return `${parts.join(", ")}, ${digestText(digest)}`;
-}
-
-function counted(events: number): string {
-  return `${events} ${events === 1 ? "event" : "events"}`;
 }
 
 /** How many sessions came to which end: the last line for people. */

@@ -1,8 +1,6 @@
 import { UsageError } from "../../host/usage.ts";
 import { NotFoundError } from "../../store/errors.ts";
 import type { ExaminedSession } from "../../store/examiner.ts";
-import { openStore } from "../../store/open-store.ts";
-import type { SessionPersistence } from "../../store/persistence.ts";
 import { type SalvageOptions, type SalvageResult, salvageSession } from "../../store/salvage.ts";
 import { openSalvageSource, type SalvageSource } from "../../store/salvage-source.ts";
 import { isSameStore, parseStoreName, type StoreName } from "../../store/store-name.ts";
@@ -12,6 +10,7 @@ import { type Output, printingOn } from "../output.ts";
 import { printableLine } from "../printable.ts";
 import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
+import { LazyStore } from "./lazy-store.ts";
 import { reportText, type SalvageReport, summaryText, toReport } from "./salvage-report.ts";
 
 const HINT = "`holdfast sessions salvage --help` says how it is used.";
@@ -60,7 +59,7 @@ async function run(
   // Taken down first: the new sessions may come into the same root.
   const sessions = await Array.fromAsync(source.sessions(ids.length === 0 ? undefined : [...new Set(ids)]));
   assertOneForId(command, ids, source, sessions);
-  await using target = new LazyTarget(to, command.encoding);
+  await using target = new LazyStore(to, command.encoding);
   const reports: SalvageReport[] = missingOf(ids, sessions, source).map(toReport);
   using progress = new Progress();
   const print = async (report: SalvageReport) => {
@@ -117,7 +116,7 @@ function assertOneForId(
 /** Nothing where it was told to stop. */
 async function salvageOne(
   session: ExaminedSession,
-  target: LazyTarget,
+  target: LazyStore,
   options: SalvageOptions & { readonly signal: AbortSignal },
 ): Promise<SalvageResult | undefined> {
   try {
@@ -149,38 +148,4 @@ function exitCode(reports: readonly SalvageReport[]): number {
   if (failed !== undefined) return exitCodeFor(failed.code);
   const isMade = reports.some(({ state }) => state === "salvaged" || state === "there");
   return !isMade && reports.some(({ state }) => state === "empty") ? EXIT.corrupt : EXIT.ok;
-}
-
-/** The store that is written, opened with its lock when the first session is to be written: none is made for nothing. */
-class LazyTarget implements AsyncDisposable {
-  readonly #name: StoreName;
-  readonly #encoding: "zstd" | "none" | undefined;
-  #store: Promise<SessionPersistence> | undefined;
-  #failure: unknown;
-
-  constructor(name: StoreName, encoding: "zstd" | "none" | undefined) {
-    this.#name = name;
-    this.#encoding = encoding;
-  }
-
-  /** Why it could not be opened. */
-  get failure(): unknown {
-    return this.#failure;
-  }
-
-  open(): Promise<SessionPersistence> {
-    const encoding = this.#encoding === undefined ? {} : { encoding: this.#encoding };
-    const options = { clock: Date.now, chunkWindowMs: 0, thread: "process", ...encoding } as const;
-    this.#store ??= openStore(this.#name, options).catch((error: unknown) => {
-      this.#failure = error;
-      throw error;
-    });
-    return this.#store;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    // Why it could not be opened was told to whoever asked for it.
-    const store = await this.#store?.catch(() => undefined);
-    await store?.close();
-  }
 }

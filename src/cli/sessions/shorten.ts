@@ -1,3 +1,5 @@
+import { counted, grouped } from "../counted.ts";
+
 /* Shortens texts between characters, and says how much is left out. */
 
 // Made when a text is cut for the first time: loading the tables behind it would slow every start.
@@ -29,7 +31,7 @@ export function graphemes(text: string): Iterable<{ readonly segment: string; re
 }
 
 /** The last border between characters that is not behind `at`. */
-export function borderBefore(text: string, at: number): number {
+function borderBefore(text: string, at: number): number {
   return around(text, at)?.start ?? at;
 }
 
@@ -95,7 +97,7 @@ function placeOfLineFromEnd(text: string, count: number): number {
 
 /** How much a text holds, as in `12 lines, 3,456 characters`; half a character counts as one. */
 export function amountOf(text: string): string {
-  const length = countedCharacters(characters(text));
+  const length = counted(characters(text), "character");
   // The last line may have its end or not.
   const breaks = text.split("\n").length - (text.endsWith("\n") ? 2 : 1);
   return breaks === 0 ? length : `${grouped(breaks + 1)} lines, ${length}`;
@@ -104,16 +106,6 @@ export function amountOf(text: string): string {
 /** Code points: what a person sees as one character may be several. */
 export function characters(text: string): number {
   return text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
-}
-
-/** `1 character`, `1,240 characters`. */
-export function countedCharacters(count: number): string {
-  return `${grouped(count)} ${count === 1 ? "character" : "characters"}`;
-}
-
-/** A whole number with a comma before each three digits. */
-export function grouped(count: number): string {
-  return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** The beginning of a line that fits into so many columns, cut between characters. */

@@ -1,16 +1,33 @@
-import { LockedError } from "../../store/errors.ts";
+import { LockedError, NotFoundError } from "../../store/errors.ts";
+import { lockFiles } from "../../store/jsonl/layout.ts";
 import { openStore, openStoreReadOnly } from "../../store/open-store.ts";
+import { resolveStorePath } from "../../store/paths.ts";
 import type { SessionPersistence } from "../../store/persistence.ts";
 import type { StoreName } from "../../store/store-name.ts";
+import { probeWriterLock } from "../../store/writer-lock.ts";
 import { resolveSessionId } from "./session-id.ts";
 
 /**
  * The id of the session that a person means, for a command that then opens the store for writing: nothing is made where
- * there is no store. @throws StoreNotFoundError, NotFoundError, AmbiguousIdError
+ * there is no store. @param instead as of {@link openIdle}
+ * @throws StoreNotFoundError, NotFoundError, AmbiguousIdError; LockedError where the session is not there and the store is
+ * held: whoever holds it may be about to make the session
  */
-export async function storedId(name: StoreName, given: string): Promise<string> {
+export async function storedId(name: StoreName, given: string, instead: string): Promise<string> {
   await using store = await openStoreReadOnly(name, { clock: Date.now });
-  return await resolveSessionId(store, given, name.path);
+  try {
+    return await resolveSessionId(store, given, name.path);
+  } catch (error) {
+    if (error instanceof NotFoundError) assertFree(name, instead);
+    throw error;
+  }
+}
+
+/** @throws LockedError */
+function assertFree({ kind, path }: StoreName, instead: string): void {
+  const resolved = resolveStorePath(path);
+  const lock = probeWriterLock(resolved, kind === "jsonl" ? lockFiles(resolved) : resolved);
+  if (lock.state === "held") throw new LockedError(resolved, lock.holder, instead);
 }
 
 /**

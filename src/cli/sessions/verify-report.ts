@@ -2,6 +2,7 @@ import { formatPlace } from "../../session/errors.ts";
 import { FINDING_SEVERITY, type Finding, type FindingCode, isError } from "../../store/finding.ts";
 import { formatStoreName, type StoreName } from "../../store/store-name.ts";
 import type { SessionVerdict, VerifyReport } from "../../store/verify.ts";
+import { counted } from "../counted.ts";
 import { printableLine } from "../printable.ts";
 import { hanging } from "../wrap.ts";
 import { digestText } from "./digest-text.ts";
@@ -193,9 +194,4 @@ function elided(value: string): string {
 
 function counts({ errors, notes }: { readonly errors: number; readonly notes: number }): string {
   return `${counted(errors, "error")}, ${counted(notes, "note")}`;
-}
-
-/** `1 event`, `7 events`. */
-export function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

@@ -8,6 +8,8 @@ import { flatLog, isProjectFolderName, lockFiles, roleOf } from "./layout.ts";
 /** So many folders are named where some could be meant, and so many entries are looked at for them. */
 const MOST_NAMED = 3;
 const MOST_LOOKED_AT = 200;
+/** Where dsh keeps its session logs in its home. */
+const IN_HOME = "sessions";
 
 /** Whether a folder is there; false where nothing is. @throws StorageFailedError when it is something else */
 export function isFolder(root: string): boolean {
@@ -66,6 +68,25 @@ export function usedRoot(path: string): string {
       ? `There are session logs below folders in it. Name one: ${inside.slice(0, MOST_NAMED).join(", ")}${more}`
       : "Check the path. A root of session logs holds a folder for each project.",
   );
+}
+
+/**
+ * The folder that a path of session logs means: of a home of dsh, which is no root itself, the root in it; else the path.
+ * Nothing is said of a path that cannot be looked at.
+ */
+export function homeOrRoot(path: string): string {
+  const root = join(path, IN_HOME);
+  try {
+    const isHome = isUsedRoot(root) && !wasRoot(path) && !hasLog(path);
+    return isHome ? root : path;
+  } catch {
+    return path;
+  }
+}
+
+function isUsedRoot(path: string): boolean {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return false;
+  return wasRoot(path) || hasLog(path);
 }
 
 /** The last folders in a folder that are roots themselves, as in a trash; not all, but enough to name some. */

@@ -136,7 +136,7 @@ function isCopy(path: string, copy: string): boolean {
   try {
     accessSync(copy, constants.R_OK | constants.W_OK);
   } catch {
-    return false;
+    return false; // of another user, say, or on a file system that is read-only
   }
   return isSameFile(path, copy);
 }

@@ -163,6 +163,7 @@ class Target implements Disposable {
   }
 
   #put(number: number, row: unknown): void {
+    // A row of a table, read in one way or another: its values are of the types that SQLite has.
     const { seq, ...values } = Object(row) as Readonly<Record<string, SqlValue>>;
     this.#writer.row(BigInt(number) * BigInt(MAX_EVENTS) + BigInt(Number(seq)), values);
   }

@@ -112,6 +112,7 @@ function putRows(
 ): void {
   try {
     for (const row of query.safeIntegers(true).iterate(parameters)) {
+      // The values of a row are of the types that SQLite has.
       for (const { rowid, ...values } of take(row as StoredRow)) {
         if (typeof rowid !== "bigint") throw new StorageFailedError("A row has no number");
         writer.row(rowid, values);

@@ -179,6 +179,7 @@ function splitTexts(text: string): RowText {
 function contentsOf({ seq, count, type, time, body, sources }: SegmentRow): Contents | undefined {
   const value = tryParse(body);
   const data: unknown = value["data"];
+  // Whatever it is, its members may be anything; what is no object has none.
   const { rows, bytes, ...rest } = Object(data) as Readonly<Record<string, unknown>>;
   if (type !== TYPE || value["type"] !== TYPE || sources !== null || value["seq0"] !== seq) return undefined;
   if (value["time0"] !== time || rest["count"] !== count || !isSize(count)) return undefined;

@@ -1,10 +1,9 @@
 import { HoldfastError } from "../../../store/errors.ts";
 import { TORN_END } from "../../../store/finding.ts";
+import { counted, grouped } from "../../counted.ts";
 import { formatBytes } from "../../doctor/units.ts";
 import { exitCodeFor } from "../../exit-codes.ts";
 import { printableLine } from "../../printable.ts";
-import { grouped } from "../shorten.ts";
-import { countedEvents } from "../show/told.ts";
 import { failureReason } from "./failure-reason.ts";
 
 /** What was written of one session, as `--json` prints it. Source: docs/cli.md. */
@@ -55,7 +54,7 @@ export class ExportReport {
         ? first.id
         : `${grouped(this.sessions.length)} sessions`;
     const events = this.sessions.reduce((sum, session) => sum + session.events, 0);
-    return `exported ${what} to ${file}: ${countedEvents(events)}, ${formatBytes(bytes)}`;
+    return `exported ${what} to ${file}: ${counted(events, "event")}, ${formatBytes(bytes)}`;
   }
 
   /** For people, one line each. `masked` is absent where nothing was to be masked. */
@@ -69,7 +68,7 @@ export class ExportReport {
         (id) =>
           `${printableLine(id)}: of its secrets, which are many, some are masked only where they were found`,
       ),
-      ...(masked === undefined ? [] : [`${masked} ${masked === 1 ? "place was" : "places were"} masked`]),
+      ...(masked === undefined ? [] : [`${counted(masked, "place was", "places were")} masked`]),
     ];
   }
 }

@@ -2,6 +2,7 @@ import type { CopyResult } from "../../../store/copy.ts";
 import type { HoldfastError } from "../../../store/errors.ts";
 import { type Finding, TORN_END } from "../../../store/finding.ts";
 import type { SalvageResult } from "../../../store/salvage.ts";
+import { counted } from "../../counted.ts";
 import { printableLine } from "../../printable.ts";
 import { digestText } from "../digest-text.ts";
 import { failureReason } from "./failure-reason.ts";
@@ -115,7 +116,7 @@ function names(report: { readonly id: string; readonly newId?: string }): string
 }
 
 function contents({ events, digest, ...ended }: Made, more = ""): string {
-  return `${events} ${events === 1 ? "event" : "events"}${more}, ${digestText(digest)}${ending(ended)}`;
+  return `${counted(events, "event")}${more}, ${digestText(digest)}${ending(ended)}`;
 }
 
 function ending({ torn, tornAt }: Ended): string {

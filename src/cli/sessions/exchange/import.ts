@@ -4,8 +4,7 @@ import { type CopySource, copySession } from "../../../store/copy.ts";
 import { HoldfastError } from "../../../store/errors.ts";
 import { examinedSource } from "../../../store/examined-source.ts";
 import type { ExaminedSession } from "../../../store/examiner.ts";
-import { openStore, storePaths } from "../../../store/open-store.ts";
-import type { SessionPersistence } from "../../../store/persistence.ts";
+import { storePaths } from "../../../store/open-store.ts";
 import { salvageSession } from "../../../store/salvage.ts";
 import { isSameStore, parseStoreName, type StoreName } from "../../../store/store-name.ts";
 import { EXIT, exitCodeFor } from "../../exit-codes.ts";
@@ -13,6 +12,7 @@ import { jsonText } from "../../json-text.ts";
 import { type Output, printingOn } from "../../output.ts";
 import { Progress } from "../../progress.ts";
 import { StopSignals } from "../../stop-signals.ts";
+import { LazyStore } from "../lazy-store.ts";
 import { readSessions } from "./formats/reader.ts";
 import { failedReport, type ImportReport, ImportSummary, reportText, toReport } from "./import-report.ts";
 
@@ -136,43 +136,5 @@ async function refusalOf(source: CopySource, id: string): Promise<HoldfastError 
   } catch (error) {
     if (error instanceof HoldfastError) return error;
     throw error;
-  }
-}
-
-/** The store that is written, opened with its lock when the first session is to be written. */
-class LazyStore implements AsyncDisposable {
-  readonly #name: StoreName;
-  readonly #encoding: "zstd" | "none" | undefined;
-  #store: Promise<SessionPersistence> | undefined;
-  #failure: unknown;
-
-  constructor(name: StoreName, encoding: "zstd" | "none" | undefined) {
-    this.#name = name;
-    this.#encoding = encoding;
-  }
-
-  /** Whether it is open, or was tried to be. */
-  get isAsked(): boolean {
-    return this.#store !== undefined;
-  }
-
-  /** Why it could not be opened. */
-  get failure(): unknown {
-    return this.#failure;
-  }
-
-  open(): Promise<SessionPersistence> {
-    const encoding = this.#encoding === undefined ? {} : { encoding: this.#encoding };
-    const options = { clock: Date.now, chunkWindowMs: 0, thread: "process", ...encoding } as const;
-    this.#store ??= openStore(this.#name, options).catch((error: unknown) => {
-      this.#failure = error;
-      throw error;
-    });
-    return this.#store;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const store = await this.#store?.catch(() => undefined);
-    await store?.close();
   }
 }

@@ -64,6 +64,7 @@ function tryParse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
+    // No cursor then: whoever asked says so.
     return undefined;
   }
 }

@@ -1,13 +1,15 @@
 import { chosenStore } from "../../../host/store-options.ts";
-import { type RawOptions, UsageError } from "../../../host/usage.ts";
+import type { RawOptions } from "../../../host/usage.ts";
 import { openExaminer } from "../../../store/open-examiner.ts";
 import { openStoreReadOnly } from "../../../store/open-store.ts";
 import { type OutlineProgress, outlines } from "../../../store/outlines.ts";
 import type { SessionSummary } from "../../../store/persistence.ts";
 import { formatStoreName, type StoreName } from "../../../store/store-name.ts";
 import { verifyStore } from "../../../store/verify.ts";
+import { counted } from "../../counted.ts";
 import { EXIT } from "../../exit-codes.ts";
 import { jsonText } from "../../json-text.ts";
+import { parseLimit } from "../../limit.ts";
 import { type Output, printing } from "../../output.ts";
 import { printableLine } from "../../printable.ts";
 import { Progress } from "../../progress.ts";
@@ -18,8 +20,6 @@ import { entryJson, type SessionEntry, toEntry } from "./list-entry.ts";
 import { type FilterFlags, type ListFilter, parseFilters } from "./list-filters.ts";
 import { type ListPage, pageOf, parseCursor } from "./list-page.ts";
 import { sessionTable } from "./table.ts";
-
-const MOST_ENTRIES = 1_000_000_000;
 
 export interface ListFlags extends FilterFlags {
   /** As it was given. */
@@ -36,7 +36,7 @@ export interface ListFlags extends FilterFlags {
 export async function list(raw: RawOptions, argument: string | undefined, flags: ListFlags): Promise<number> {
   const name = chosenStore(raw, argument);
   const filter = parseFilters(flags, Date.now());
-  const limit = flags.limit === undefined ? MOST_ENTRIES : parseLimit(flags.limit);
+  const limit = parseLimit(flags.limit, "It says how many sessions are listed.");
   const cursor = flags.cursor === undefined ? undefined : parseCursor(flags.cursor);
   const isPaged = flags.limit !== undefined || cursor !== undefined;
   return await printing(async (output) => {
@@ -142,25 +142,16 @@ function notesOn(
 ): readonly string[] {
   const store = printableLine(formatStoreName(name));
   if (seen === 0) return [`There is no session in ${store}`];
-  if (total === 0) return [`None of the ${sessions(seen)} in ${store} fits`];
+  if (total === 0) return [`None of the ${counted(seen, "session")} in ${store} fits`];
   const next = nextCursor === undefined ? "" : `; the next: --cursor ${nextCursor}`;
-  return isPaged ? [`${entries.length} of ${sessions(total)}${next}`] : [];
+  return isPaged ? [`${entries.length} of ${counted(total, "session")}${next}`] : [];
 }
 
 function damageText(name: StoreName): string {
   return `${printableLine(formatStoreName(name))} itself is damaged; \`holdfast sessions verify\` says where`;
 }
 
-function sessions(count: number): string {
-  return `${count.toLocaleString("en")} ${count === 1 ? "session" : "sessions"}`;
-}
-
 function progressText({ id, number, of, events }: OutlineProgress): string {
   const read = events === 0 ? "" : `, ${events.toLocaleString("en")} events`;
   return `reading session ${number} of ${of}${read}: ${id}`;
-}
-
-function parseLimit(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new UsageError(`--limit cannot be ${JSON.stringify(text)}`, "Give a number of sessions, such as 20.");
 }

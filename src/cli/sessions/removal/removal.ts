@@ -4,10 +4,12 @@ import { openStore, openStoreReadOnly } from "../../../store/open-store.ts";
 import type { SessionPersistence } from "../../../store/persistence.ts";
 import { formatStoreName, type StoreName } from "../../../store/store-name.ts";
 import { openRemover, type SessionRemover } from "../../../store/trash.ts";
+import { counted } from "../../counted.ts";
 import { EXIT, exitCodeFor } from "../../exit-codes.ts";
 import { jsonText } from "../../json-text.ts";
 import { type Output, printing, printingOn } from "../../output.ts";
 import { printableLine } from "../../printable.ts";
+import { Progress } from "../../progress.ts";
 import { StopSignals } from "../../stop-signals.ts";
 import { canAsk, confirm } from "./confirm.ts";
 import {
@@ -51,7 +53,7 @@ export function previewRemoval(name: StoreName, { json }: { readonly json: boole
     await printer.plan(plan);
     if (plan.missing.length > 0) return await printer.refusal(plan, name);
     const n = plan.doomed.length;
-    await printer.print(`${counted(n)} to delete from ${shownName(name)}; nothing was changed\n`, {
+    await printer.print(`${counted(n, "session")} to delete from ${shownName(name)}; nothing was changed\n`, {
       kind: "summary",
       store: formatStoreName(name),
       sessions: n,
@@ -90,17 +92,20 @@ async function run(
   if (stop.code !== undefined) return stop.code;
   await printer.plan(plan);
   if (plan.missing.length > 0) return await printer.refusal(plan, name);
-  const question = `Delete ${counted(plan.doomed.length)} from ${shownName(name)}${flags.purge ? " for good" : ""}?`;
+  const question = `Delete ${counted(plan.doomed.length, "session")} from ${shownName(name)}${flags.purge ? " for good" : ""}?`;
   if (plan.doomed.length > 0 && !flags.yes && !(await confirm(question, stop.signal))) {
     process.stderr.write("\nholdfast: nothing was deleted\n");
     return stop.code ?? EXIT.failure;
   }
   await using remover = await openRemover(name, store, Date.now);
+  using progress = new Progress();
   const removed: Removed[] = [];
   for (const { id } of plan.doomed) {
     if (stop.signal.aborted) break;
+    progress.show(`${removed.length + 1} of ${plan.doomed.length}: ${id}`);
     const result = await removeOne(remover, id, flags.purge);
     removed.push(result);
+    progress.clear();
     await printer.print(removedText(result), result);
     if (result.kind === "failed" && FATAL.has(result.code)) break;
   }
@@ -123,7 +128,7 @@ async function run(
   });
   const left = plan.doomed.length - removed.length;
   if (left > 0)
-    process.stderr.write(`holdfast: ${counted(left)} of ${plan.doomed.length} left as they are\n`);
+    process.stderr.write(`holdfast: ${counted(left, "session")} of ${plan.doomed.length} left as they are\n`);
   if (stop.code !== undefined) return stop.code;
   const [first] = failed;
   return first === undefined ? EXIT.ok : exitCodeFor(first.code);
@@ -174,8 +179,4 @@ class Printer {
 
 function shownName(name: StoreName): string {
   return printableLine(formatStoreName(name));
-}
-
-function counted(n: number): string {
-  return n === 1 ? "1 session" : `${n} sessions`;
 }

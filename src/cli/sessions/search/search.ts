@@ -7,7 +7,9 @@ import { openStoreReadOnly } from "../../../store/open-store.ts";
 import { openSearch } from "../../../store/search/open-search.ts";
 import { search } from "../../../store/search/search.ts";
 import type { StoreName } from "../../../store/store-name.ts";
+import { counted } from "../../counted.ts";
 import { EXIT, reportError } from "../../exit-codes.ts";
+import { parseLimit } from "../../limit.ts";
 import { type Output, printing } from "../../output.ts";
 import { printable } from "../../printable.ts";
 import { Progress } from "../../progress.ts";
@@ -20,7 +22,6 @@ const HINT = "`holdfast sessions search --help` says how it is used.";
 const TOLD_MS = 100;
 /** Who waits no longer is not told how far it is. */
 const SILENT_MS = 500;
-const MOST_HITS = 1_000_000_000;
 
 export interface SearchOptions {
   readonly regex: boolean;
@@ -43,7 +44,7 @@ export async function searchSessions(
 ): Promise<number> {
   const matcher = matcherFor(text, options);
   const speakers = speakersIn(options.speakers);
-  const limit = options.limit === undefined ? MOST_HITS : limitOf(options.limit);
+  const limit = parseLimit(options.limit, "It says after how many hits the search stops.");
   const name = chosenStore(raw, argument);
   // An expression may never come back, and a signal that is listened to would wait for it: then one ends the process.
   using stop = options.regex ? undefined : new StopSignals();
@@ -133,8 +134,7 @@ class Counts {
   }
 
   text(): string {
-    const count = (number: number, word: string) => `${number} ${word}${number === 1 ? "" : "s"}`;
-    return `${count(this.hits, "hit")} in ${count(this.#withHits, "session")}`;
+    return `${counted(this.hits, "hit")} in ${counted(this.#withHits, "session")}`;
   }
 }
 
@@ -183,13 +183,4 @@ function speakersIn(names: string): ReadonlySet<Speaker> {
     found.add(speaker);
   }
   return found;
-}
-
-function limitOf(text: string): number {
-  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (limit > 0) return limit;
-  throw new UsageError(
-    `--limit cannot be ${JSON.stringify(text)}: it must be a whole number from 1 to ${MOST_HITS - 1}`,
-    "It says after how many hits the search stops.",
-  );
 }

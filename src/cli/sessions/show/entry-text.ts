@@ -1,5 +1,6 @@
 import type { TranscriptEntry } from "../../../session/projections/index.ts";
-import { amountOf, characters, countedCharacters, fitting, type Most, shortened } from "../shorten.ts";
+import { counted } from "../../counted.ts";
+import { amountOf, characters, fitting, type Most, shortened } from "../shorten.ts";
 import { formatDuration } from "./told.ts";
 import type { TranscriptStyle } from "./transcript-style.ts";
 
@@ -62,7 +63,7 @@ export class EntryText {
     if (this.#options === undefined) {
       return `${this.#style.own("Reasoning", "dim")}${this.#style.said(reasoning.trimEnd(), "dim")}${this.#style.own("Answer", "dim")}`;
     }
-    const amount = countedCharacters(characters(reasoning));
+    const amount = counted(characters(reasoning), "character");
     return this.#style.own(`Reasoning, ${amount}${this.#flag("it")}`, "dim");
   }
 
@@ -74,9 +75,9 @@ export class EntryText {
     const most = Math.max(room, LEAST_ARGUMENTS);
     const whole = args.length <= 16 * most ? args : args.slice(0, 16 * most);
     if (whole === args && Bun.stringWidth(args) <= most) return this.#style.own(`Call ${name} ${args}`);
-    const least = `…, ${countedCharacters(length)} left out`.length;
+    const least = `…, ${counted(length, "character")} left out`.length;
     const kept = fitting(whole, Math.max(most - least, LEAST_ARGUMENTS));
-    const left = countedCharacters(length - characters(kept));
+    const left = counted(length - characters(kept), "character");
     return this.#style.own(`Call ${name} ${kept}…, ${left} left out`);
   }
 

@@ -1,10 +1,10 @@
 import type { SessionHeader } from "../../../session/header.ts";
 import { HoldfastError } from "../../../store/errors.ts";
 import type { SessionPersistence } from "../../../store/persistence.ts";
-import { grouped } from "../shorten.ts";
+import { counted, grouped } from "../../counted.ts";
 import { countEvents } from "../tail/log-end.ts";
 import type { SeqRange } from "./read-session.ts";
-import { countedEvents, titleOf } from "./told.ts";
+import { titleOf } from "./told.ts";
 import type { TranscriptStyle } from "./transcript-style.ts";
 
 /** Events before the end of a long log that are looked at for a title, and how many at once: each may be large. */
@@ -28,7 +28,7 @@ export function headText(
   range: SeqRange | undefined,
   style: TranscriptStyle,
 ): string {
-  const seed = seedLength === undefined ? "" : `, with its first ${countedEvents(seedLength)}`;
+  const seed = seedLength === undefined ? "" : `, with its first ${counted(seedLength, "event")}`;
   const { from = 0, to } = range ?? {};
   const rows: ReadonlyArray<readonly [string, string | undefined]> = [
     ["title", title],

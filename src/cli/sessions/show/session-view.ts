@@ -1,10 +1,10 @@
 import { LiveTranscript } from "../../../session/projections/index.ts";
 import type { DecodedRecord } from "../../../session/records.ts";
+import { counted } from "../../counted.ts";
 import type { LocalTimes } from "../../local-time.ts";
-import { grouped } from "../shorten.ts";
 import { shownEvent } from "./read-session.ts";
 import type { HeadFacts } from "./session-head.ts";
-import { countedEvents, tokensText } from "./told.ts";
+import { tokensText } from "./told.ts";
 import type { TranscriptStyle } from "./transcript-style.ts";
 import { TranscriptView } from "./transcript-view.ts";
 
@@ -44,10 +44,10 @@ export class SessionView {
     const open = this.#live.openAnswer(next);
     const answer = open?.kind === "assistant" ? this.#view.open(open) : "";
     const { turns, usage } = this.#view;
-    const counted = `${grouped(turns)} ${turns === 1 ? "Turn" : "Turns"}`;
+    const told = counted(turns, "Turn");
     const counts = isPart
-      ? [`${countedEvents(events)}${turns === 0 ? "" : ` of ${counted}`}`]
-      : [counted, countedEvents(events)];
+      ? [`${counted(events, "event")}${turns === 0 ? "" : ` of ${told}`}`]
+      : [told, counted(events, "event")];
     const parts = [...counts, tokensText(usage)].filter((part) => part !== "");
     return `${answer}\n${this.#style.own(`${isPart ? "Shown" : "Total"}: ${parts.join(", ")}`, "dim")}`;
   }

@@ -2,10 +2,10 @@ import { isPiece } from "../../../session/projections/cut-off.ts";
 import { LiveTranscript, type TranscriptEntry } from "../../../session/projections/index.ts";
 import { LogDigest } from "../../../store/digest.ts";
 import type { HoldfastError } from "../../../store/errors.ts";
+import { grouped } from "../../counted.ts";
 import { jsonText } from "../../json-text.ts";
 import type { Ending, TextOutput } from "../../pager.ts";
 import { Progress } from "../../progress.ts";
-import { grouped } from "../shorten.ts";
 import { pagesIn, SessionFacts, shownEvent } from "./read-session.ts";
 import { endOf, openStream, type Shown, untilDamage } from "./read-shown.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { SessionEvent, TurnEndReason } from "../../../session/events.ts";
 import type { UsageTotals } from "../../../session/projections/usage.ts";
-import { grouped } from "../shorten.ts";
+import { grouped } from "../../counted.ts";
 
 /* What a transcript tells beside what was said, in words. */
 
@@ -38,11 +38,6 @@ export function describeEnd(reason: TurnEndReason): string {
   if (reason.kind !== "aborted") return reason.kind;
   const why: unknown = Reflect.get(reason.reason, "reason");
   return `aborted by ${reason.reason.kind}${typeof why === "string" ? `, ${why}` : ""}`;
-}
-
-/** `8 events`. */
-export function countedEvents(events: number): string {
-  return `${grouped(events)} ${events === 1 ? "event" : "events"}`;
 }
 
 /** Token counts; empty where there are none. */

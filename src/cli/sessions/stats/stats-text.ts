@@ -1,7 +1,8 @@
+import { counted, grouped } from "../../counted.ts";
 import { formatBytes } from "../../doctor/units.ts";
 import { printableLine } from "../../printable.ts";
 import { hanging, labelled } from "../../wrap.ts";
-import { fitting, grouped } from "../shorten.ts";
+import { fitting } from "../shorten.ts";
 import { formatDuration } from "../show/told.ts";
 import type { StatsReport, Used } from "./stats-report.ts";
 
@@ -111,10 +112,6 @@ function costText(report: StatsReport): string {
 /** How many Steps reported no tokens; also one that runs. */
 function silentSteps({ steps, tokens }: StatsReport): number {
   return Math.max(0, steps - tokens.steps);
-}
-
-function counted(count: number, one: string, several = `${one}s`): string {
-  return `${grouped(count)} ${count === 1 ? one : several}`;
 }
 
 function name(title: string): Column {

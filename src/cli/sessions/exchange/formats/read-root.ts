@@ -1,7 +1,6 @@
-import { join } from "node:path";
 import { StoreNotFoundError, toStorageError } from "../../../../store/errors.ts";
 import { examineLogFile } from "../../../../store/jsonl/examine-file.ts";
-import { lookAt } from "../../../../store/look-at.ts";
+import { homeOrRoot } from "../../../../store/jsonl/root.ts";
 import { openExaminer } from "../../../../store/open-examiner.ts";
 import { beginningOf } from "./beginning.ts";
 import { exportReader } from "./read-export.ts";
@@ -12,8 +11,6 @@ const OWN_LOGS = new Bun.Glob("session.jsonl{,.zstd}");
 /** Those of the sessions of one project. */
 const PROJECT_LOGS = new Bun.Glob("*/session.jsonl{,.zstd}");
 const EXPORTED = new Bun.Glob("*.jsonl");
-/** Where dsh keeps its sessions in its home. */
-const HOME_ROOT = "sessions";
 
 /**
  * A root of session logs, as dsh and Holdfast keep them; also the folder of one project or one session, the home of dsh,
@@ -23,8 +20,8 @@ export const rootReader: ImportReader = {
   name: "a root of session logs",
   knows: ({ kind }) => kind === "folder",
   async *sessions(path) {
-    const below = join(path, HOME_ROOT);
-    const isHome = lookAt(below) === "folder";
+    const root = homeOrRoot(path);
+    const isHome = root !== path;
     const own = isHome ? [] : await filesIn(path, OWN_LOGS);
     if (own.length > 0) {
       for (const log of own) yield examineLogFile(log);
@@ -33,7 +30,7 @@ export const rootReader: ImportReader = {
     const files = isHome ? [] : await exportedFiles(path);
     for (const file of files) yield* exportReader.sessions(file);
     try {
-      await using examiner = await openExaminer({ kind: "jsonl", path: isHome ? below : path });
+      await using examiner = await openExaminer({ kind: "jsonl", path: root });
       yield* examiner.sessions();
     } catch (error) {
       if (isHome || !(error instanceof StoreNotFoundError)) throw error;

@@ -5,8 +5,9 @@ import { givenTitle, titleOf } from "../../../../session/projections/outline.ts"
 import { UsageProjection } from "../../../../session/projections/usage.ts";
 import { parseEvent, recordEvents, type SessionRecord } from "../../../../session/records.ts";
 import { TORN_END } from "../../../../store/finding.ts";
+import { counted } from "../../../counted.ts";
 import { formatTime } from "../../list/table.ts";
-import { countedEvents, describeEnd, formatDuration, howCutOff, tokensText } from "../../show/told.ts";
+import { describeEnd, formatDuration, howCutOff, tokensText } from "../../show/told.ts";
 import { modelText } from "../model-text.ts";
 import type { ExportedTail, HeadFacts, Mask } from "./format.ts";
 
@@ -177,7 +178,7 @@ export function timeOf({ time, took }: Extract<ShownEvent, { kind: "entry" }>): 
 /** What is told of a session below its last event. */
 export function tailFacts({ events, digest, torn, masked }: ExportedTail, tokens: string): string[] {
   return [
-    `${countedEvents(events)}, sha256 ${digest}`,
+    `${counted(events, "event")}, sha256 ${digest}`,
     ...(tokens === "" ? [] : [tokens]),
     ...(torn ? [`the ${TORN_END}; that piece is left out`] : []),
     ...(masked === undefined ? [] : [`places masked: ${masked}`]),
