@@ -17,7 +17,6 @@ describe("a copy that is stopped in the middle of a long session", () => {
   );
 
   test.each([
-    ["SIGINT", 130],
     ["SIGTERM", 143],
     ["SIGKILL", undefined],
   ] as const)("by %s is completed by the same command", async (signal, code) => {
