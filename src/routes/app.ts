@@ -2,7 +2,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import { clip } from "../session/text.ts";
 import { HEARTBEAT_MS } from "./event-stream.ts";
 import { type ForkServices, forkRoutes } from "./forks.ts";
-import { type GuardOptions, guard } from "./guard.ts";
+import { createGuard, type GuardOptions } from "./guard.ts";
 import { type InvocationServices, invocationRoutes } from "./invocations.ts";
 import { isTrouble, problem, problemFor } from "./problem.ts";
 import { requestPath } from "./request-path.ts";
@@ -48,6 +48,7 @@ export interface AppOptions {
 export function createApp(options: AppOptions) {
   const { agent } = options.invocations;
   const { heartbeatMs = HEARTBEAT_MS, report } = options;
+  const guard = createGuard(options.guard);
   // The app looks at its own routes when a request asks for them.
   const self: { app?: AnyElysia } = {};
   /** Whatever goes wrong outside of all that answers with problems. */
@@ -59,7 +60,7 @@ export function createApp(options: AppOptions) {
   };
   const app = new Elysia({ name: "holdfast", serve: { ...SERVE, error } })
     .wrap((handle, request) => () => {
-      const answer: unknown = guard(request, options.guard) ?? handle(request);
+      const answer: unknown = guard(request) ?? handle(request);
       return answer instanceof Promise ? answer.then(protect) : protect(answer);
     })
     .onError(({ error, code, request }) => {

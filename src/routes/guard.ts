@@ -10,13 +10,27 @@ export interface GuardOptions {
 
 /**
  * Refuses requests that a foreign web page could have sent: a `Host` that is not ours (DNS rebinding), an `Origin` that
- * is not the host itself; and, where a token is set, requests without it. Returns the refusal, or nothing.
+ * is not the host itself; and, where a token is set, requests without it. The guard returns the refusal, or nothing.
  */
-export function guard(request: Request, options: GuardOptions): Response | undefined {
-  const host = request.headers.get("host") ?? "";
-  if (options.hosts !== undefined && !options.hosts.has(hostName(host))) {
-    return problem("foreign-host", "The Host header names another host.", "Address the server as localhost.");
-  }
+export function createGuard(options: GuardOptions): (request: Request) => Response | undefined {
+  const { hosts } = options;
+  // A client sends the same one again and again.
+  let known: string | undefined;
+  return (request) => {
+    const host = request.headers.get("host") ?? "";
+    if (hosts !== undefined && host !== known) {
+      if (!hosts.has(hostName(host))) return foreignHost();
+      known = host;
+    }
+    return refuse(request, host, options);
+  };
+}
+
+function foreignHost(): Response {
+  return problem("foreign-host", "The Host header names another host.", "Address the server as localhost.");
+}
+
+function refuse(request: Request, host: string, options: GuardOptions): Response | undefined {
   const origin = request.headers.get("origin");
   if (origin !== null && origin !== `http://${host}` && origin !== `https://${host}`) {
     return problem("foreign-origin", "Requests from pages of other origins are refused.");
