@@ -4,8 +4,13 @@ import type { SessionLog } from "../../src/session/log.ts";
 import type { SessionPersistence } from "../../src/store/persistence.ts";
 import { openSqlite } from "../../src/store/sqlite/index.ts";
 import { BenchFolder, median, syncRate } from "../measure.ts";
+import { BareSqlite } from "./bare-sqlite.ts";
+import { threadSyncRate } from "./sync-thread.ts";
 
-/* One-event commits, and 64 sessions at once, in one SQLite store, against a write + fdatasync loop of the same text. */
+/*
+ * One-event commits, and 64 sessions at once, in one SQLite store, against a write + fdatasync loop of the same text. SQLite
+ * alone does the same beside it: what it takes, no program around it can save.
+ */
 
 const COMMITS = 1_500;
 const SESSIONS = 64;
@@ -40,6 +45,9 @@ const [single] = logs;
 if (single === undefined) throw new Error("no session");
 for (const log of logs) await log.append(draft);
 
+using bare = new BareSqlite(folder.file("bare.db"), line);
+bare.rate(SESSIONS, 10);
+
 const reader = Bun.spawn([process.execPath, `${import.meta.dir}/http-reader.ts`, host.url], {
   stdio: ["pipe", "pipe", "inherit"],
 });
@@ -51,7 +59,10 @@ for (let round = 0; round < ROUNDS; round += 1) {
     for (let n = 0; n < COMMITS; n += 1) await single.append(draft);
   });
   const many = await rate(SESSIONS * EACH, () => Promise.all(logs.map(appendEach)));
-  rounds.push({ floor, pageFloor, one, many });
+  const thread = await threadSyncRate(folder.file("thread"), line, COMMITS);
+  const bareOne = bare.rate(1, COMMITS);
+  const bareMany = bare.rate(SESSIONS, EACH);
+  rounds.push({ floor, pageFloor, one, many, thread, bareOne, bareMany });
 }
 reader.stdin.end();
 const http = JSON.parse(await new Response(reader.stdout).text());
@@ -64,6 +75,9 @@ process.stdout.write(
     oneRatio: median(rounds.map(({ one, floor }) => one / floor)),
     onePageRatio: median(rounds.map(({ one, pageFloor }) => one / pageFloor)),
     manyRatio: median(rounds.map(({ many, floor }) => many / floor)),
+    threadRatio: median(rounds.map(({ thread, floor }) => thread / floor)),
+    bareOneRatio: median(rounds.map(({ bareOne, floor }) => bareOne / floor)),
+    bareManyRatio: median(rounds.map(({ bareMany, floor }) => bareMany / floor)),
     http,
   }),
 );

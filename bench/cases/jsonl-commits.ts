@@ -1,5 +1,6 @@
 import { openJsonl } from "../../src/store/jsonl/index.ts";
 import { BenchFolder, median, syncRate } from "../measure.ts";
+import { threadSyncRate } from "./sync-thread.ts";
 
 /* One-event commits to one session log, against a write + fdatasync loop of the same text. */
 
@@ -18,12 +19,14 @@ for (let round = 0; round < ROUNDS; round += 1) {
   const floor = syncRate(folder.file("floor"), line, COMMITS);
   const start = performance.now();
   for (let n = 0; n < COMMITS; n += 1) await session.log.append(draft);
-  rounds.push({ floor, one: (COMMITS / (performance.now() - start)) * 1000 });
+  const one = (COMMITS / (performance.now() - start)) * 1000;
+  rounds.push({ floor, one, thread: await threadSyncRate(folder.file("thread"), line, COMMITS) });
 }
 process.stdout.write(
   JSON.stringify({
     floor: median(rounds.map(({ floor }) => floor)),
     one: median(rounds.map(({ one }) => one)),
+    threadRatio: median(rounds.map(({ thread, floor }) => thread / floor)),
     ratio: median(rounds.map(({ one, floor }) => one / floor)),
   }),
 );
