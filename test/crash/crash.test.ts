@@ -5,7 +5,7 @@ import { lifeOf, planRun } from "./plan.ts";
 import { failureText } from "./report.ts";
 
 // The short form of `bun run crash`, which says how to do a failed run again.
-const RUNS = 12;
+const RUNS = 8;
 const SEED = 4;
 
 test.each([...STORES])("a seed gives the same runs again, in %s", (kind) => {
