@@ -1,7 +1,7 @@
 import { UsageError } from "../host/usage.ts";
 
 /** What a list or a search is bounded to without `--limit`. */
-export const NO_LIMIT = 1_000_000_000;
+const NO_LIMIT = 1_000_000_000;
 
 /**
  * The value of `--limit`: below {@link NO_LIMIT}.

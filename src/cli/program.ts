@@ -4,7 +4,7 @@ import { listenFlags, SETTINGS_HELP, withAgentFlags } from "./agent-flags.ts";
 import { EXIT } from "./exit-codes.ts";
 import { flag, rawOptions, WRAPPED } from "./options.ts";
 import { addSessions, STORES } from "./sessions/program.ts";
-import { assertCommand, usageErrorOf } from "./usage-errors.ts";
+import { assertCommand, usageErrorOf, withHelpHint } from "./usage-errors.ts";
 
 /** Runs the command that `args` name and returns the exit code. Each command's module is loaded when it is called. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -17,7 +17,7 @@ export async function run(args: readonly string[]): Promise<number> {
     await program.parseAsync(args, { from: "user" });
     return code;
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
+    if (!(error instanceof CommanderError)) throw withHelpHint(program, args, error);
     if (error.message.startsWith("error: ")) throw usageErrorOf(program, args, error);
     // The help or the version was printed: the help, on stderr, also where a command is missing, which is a mistake.
     return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
@@ -31,6 +31,14 @@ export function createProgram(finish: (code: number) => void): Command {
     .version(versionInfo().version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
     .configureHelp(WRAPPED)
+    .addHelpText(
+      "before",
+      `Examples:
+  holdfast serve --session-db ./data/agent.db
+  holdfast chat --session-db ./data/agent.db
+  holdfast sessions list ./data/agent.db
+`,
+    )
     .exitOverride()
     // Mistakes are told as all others are.
     .configureOutput({ outputError: () => {} });

@@ -15,15 +15,25 @@ interface Tree {
  */
 export function usageErrorOf(program: Tree, args: readonly string[], error: CommanderError): UsageError {
   const { command, path, rest } = commandOf(program, args);
-  const help = `\`${["holdfast", ...path].join(" ")} --help\``;
+  const help = helpOf(path);
   if (error.code === "commander.unknownCommand") return unknownCommand(program, command, path, rest);
   if (error.code === "commander.unknownOption") {
     const [, flag = ""] = /'(-[^'=\s]*)/.exec(error.message) ?? [];
-    return unknownFlag(command, flag, error.message, help);
+    return unknownFlag(command, path, flag, error.message);
   }
   const [line = ""] = error.message.replace(/^error: /, "").split("\n(");
   const hint = `${help} says how it is used.`;
   return invalidChoice(line, hint) ?? new UsageError(inOwnWords(line), hint);
+}
+
+/** An error of the command that `args` name: where it has no hint of its own, that command's help is named. */
+export function withHelpHint(program: Tree, args: readonly string[], error: unknown): unknown {
+  if (!(error instanceof UsageError) || error.hasOwnHint) return error;
+  return new UsageError(error.message, `${helpOf(commandOf(program, args).path)} lists the flags.`);
+}
+
+function helpOf(path: readonly string[]): string {
+  return `\`${["holdfast", ...path].join(" ")} --help\``;
 }
 
 /** A value that is none of those that there are. */
@@ -130,12 +140,23 @@ function unknownCommand(
   );
 }
 
-function unknownFlag(command: Tree, flag: string, message: string, help: string): UsageError {
+function unknownFlag(command: Tree, path: readonly string[], flag: string, message: string): UsageError {
   const [, suggested] = /\(Did you mean (?:one of )?([^?]*)\?\)/.exec(message) ?? [];
   const names = command.options.flatMap(({ long, hidden }) => (long && !hidden ? [long] : []));
-  const meant = suggested ?? (flag.startsWith("--") ? nearestName(flag, names) : undefined);
-  const hint = meant === undefined ? `${help} lists the flags.` : `Did you mean ${orOf(meant)}?`;
+  const meant =
+    commandFor(command, path, flag) ??
+    suggested ??
+    (flag.startsWith("--") ? nearestName(flag, names) : undefined);
+  const hint = meant === undefined ? `${helpOf(path)} lists the flags.` : `Did you mean ${orOf(meant)}?`;
   return new UsageError(`There is no flag ${flag}`, hint);
+}
+
+/** The command that was typed like a flag, unless commands have a flag of that name. */
+function commandFor({ commands }: Tree, path: readonly string[], flag: string): string | undefined {
+  const name = flag.replace(/^--/, "");
+  const isFlagBelow = commands.some(({ options }) => options.some(({ long }) => long === flag));
+  if (isFlagBelow || !commands.some((below) => below.name() === name)) return undefined;
+  return `\`${["holdfast", ...path, name].join(" ")}\``;
 }
 
 /** `--a, --b` as a question says it. */

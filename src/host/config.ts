@@ -8,6 +8,7 @@ import {
   type ProviderKind,
   type ProviderName,
 } from "../agent/providers/index.ts";
+import { type StoreName, storeOfKind } from "../store/store-name.ts";
 import { withConfigFile } from "./config-file.ts";
 import type { ListenAddress } from "./listen-address.ts";
 import { assertWithout, type Environment, findSecrets, readApiKey, readToken } from "./secrets.ts";
@@ -22,7 +23,7 @@ import { type RawOptions, UsageError, withOneOf } from "./usage.ts";
 export interface RuntimeConfig {
   /** SQLite file. At most one of this and `sessionDir` is set; memory when neither is. */
   readonly sessionDb?: string;
-  /** Root folder of session logs. */
+  /** Root folder of session logs; where a home of dsh was named, the one in it. */
   readonly sessionDir?: string;
   /** How new session logs are written; as those that are there when absent, or else as `zstd`. */
   readonly jsonlEncoding?: "zstd" | "none";
@@ -43,6 +44,12 @@ export interface RuntimeConfig {
   readonly systemPrompt?: string;
   readonly chunkWindowMs: number;
   readonly drainTimeoutMs: number;
+}
+
+/** The store that a configuration names; none for memory. */
+export function storeOf({ sessionDb, sessionDir }: RuntimeConfig): StoreName | undefined {
+  if (sessionDb !== undefined) return { kind: "sqlite", path: sessionDb };
+  return sessionDir === undefined ? undefined : { kind: "jsonl", path: sessionDir };
 }
 
 /** What a Host runs with. */
@@ -130,7 +137,7 @@ function runtimeConfig(
     chunkWindowMs: settings.chunkWindow,
     drainTimeoutMs: settings.drainTimeout,
     ...(sessionDb === undefined ? {} : { sessionDb }),
-    ...(sessionDir === undefined ? {} : { sessionDir }),
+    ...(sessionDir === undefined ? {} : { sessionDir: storeOfKind("jsonl", sessionDir).path }),
     ...(jsonlEncoding === undefined ? {} : { jsonlEncoding }),
     ...(sessionId === undefined ? {} : { sessionId }),
     ...forkOf(settings, raw),

@@ -72,6 +72,8 @@ function derived({ config, settings }: ResolvedConfig): Readonly<Record<string, 
   const usualKey = "connect" in kind ? kind.apiKeyEnv : undefined;
   return {
     model: config.model,
+    // Of a home of dsh it is the folder in it.
+    sessionDir: config.sessionDir,
     // The default is a session of this name, or a new one where it is a fork.
     sessionId: config.sessionId,
     ...("connect" in kind ? { baseUrl: config.connection?.baseUrl } : {}),

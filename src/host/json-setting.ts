@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { findJsonFault, type JsonObject } from "../session/json.ts";
+import { findJsonFault, isJsonObject, type JsonObject } from "../session/json.ts";
 
 /** A JSON object, as a value of a configuration file or as text of a flag. */
 export const jsonObjectSchema = () =>
   z
     .unknown()
     .transform((value) => (typeof value === "string" ? parse(value) : value))
-    .pipe(z.custom<JsonObject>(isJsonObject, { error: 'it must be a JSON object, such as {"top_k":20}' }))
+    .pipe(z.custom<JsonObject>(isStorable, { error: 'it must be a JSON object, such as {"top_k":20}' }))
     .transform(withoutMinusZero);
 
 function parse(text: string): unknown {
@@ -17,14 +17,12 @@ function parse(text: string): unknown {
   }
 }
 
-function isJsonObject(value: unknown): value is JsonObject {
-  return (
-    typeof value === "object" && value !== null && !Array.isArray(value) && findJsonFault(value) === undefined
-  );
+function isStorable(value: unknown): value is JsonObject {
+  return isJsonObject(value) && findJsonFault(value) === undefined;
 }
 
 /** The log takes no -0, which JSON.parse gives for the text `-0`. */
 function withoutMinusZero(value: JsonObject): JsonObject {
   const copy: unknown = JSON.parse(JSON.stringify(value));
-  return isJsonObject(copy) ? copy : value;
+  return isStorable(copy) ? copy : value;
 }

@@ -13,8 +13,7 @@ import { ToolRegistry } from "../agent/tools/registry.ts";
 import { openMemory } from "../store/memory/index.ts";
 import { openStore, storePaths } from "../store/open-store.ts";
 import type { SessionPersistence } from "../store/persistence.ts";
-import type { StoreName } from "../store/store-name.ts";
-import type { RuntimeConfig } from "./config.ts";
+import { type RuntimeConfig, storeOf } from "./config.ts";
 import { withDeadline } from "./deadline.ts";
 import { openSession } from "./open-session.ts";
 
@@ -99,12 +98,6 @@ function openConfigured({
     if (name === undefined) return openMemory({ clock, chunkWindowMs });
     return openStore(name, { clock, chunkWindowMs, ...(encoding === undefined ? {} : { encoding }) });
   };
-}
-
-/** The store that a configuration names; none for memory. */
-function storeOf({ sessionDb, sessionDir }: RuntimeConfig): StoreName | undefined {
-  if (sessionDb !== undefined) return { kind: "sqlite", path: sessionDb };
-  return sessionDir === undefined ? undefined : { kind: "jsonl", path: sessionDir };
 }
 
 function createAgents(

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { parseStoreName, type StoreName } from "../store/store-name.ts";
+import { parseStoreName, type StoreName, storeOfKind } from "../store/store-name.ts";
 import { withConfigFile } from "./config-file.ts";
 import { isFlag, isGiven, type RawOption, type RawOptions, UsageError, withOneOf } from "./usage.ts";
 
@@ -94,8 +94,8 @@ function isStore(argument: string): boolean {
 /** The store that one of the options names. @throws UsageError */
 function namedStore(raw: RawOptions, hint: string): StoreName {
   const { sessionDb, sessionDir } = withOneStore(raw);
-  if (isGiven(sessionDb)) return { kind: "sqlite", path: path(sessionDb) };
-  if (isGiven(sessionDir)) return { kind: "jsonl", path: path(sessionDir) };
+  if (isGiven(sessionDb)) return storeOfKind("sqlite", path(sessionDb));
+  if (isGiven(sessionDir)) return storeOfKind("jsonl", path(sessionDir));
   throw new UsageError("No store is named", hint);
 }
 

@@ -3,9 +3,12 @@ import { HoldfastError } from "../session/errors.ts";
 /** A flag or variable that cannot be used. The program has done nothing yet. */
 export class UsageError extends HoldfastError {
   readonly code = "usage";
+  /** Whether the hint is of this mistake; else the help is pointed to, by whoever knows what command was run. */
+  readonly hasOwnHint: boolean;
 
-  constructor(message: string, hint = "`holdfast serve --help` lists the flags.") {
-    super(message, { hint });
+  constructor(message: string, hint?: string) {
+    super(message, { hint: hint ?? "`holdfast --help` lists the commands, and that of each its flags." });
+    this.hasOwnHint = hint !== undefined;
   }
 }
 

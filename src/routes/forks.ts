@@ -42,16 +42,10 @@ export function forkRoutes(session: Session, { agents, newId }: ForkServices) {
       // It is there, though the store has nothing of it yet.
       if (session.log.length === 0) throw new ForkBoundaryError(sessionId, boundary);
       const place = boundary === undefined ? {} : { boundary };
-      // Stored, and closed again: this Host goes on with the session that it has.
-      await using fork = await agents.fork({ sessionId, newSessionId, ...place });
-      const { header, log } = fork.session;
-      const { parentSession = sessionId, seedLength = 0 } = header;
-      return status(201, {
-        sessionId: header.id,
-        header: { ...header, parentSession, seedLength },
-        boundary: seedLength - 1,
-        nextSeq: log.length,
-      });
+      // Stored, and no more: this Host goes on with the session that it has.
+      const header = await agents.storeFork({ sessionId, newSessionId, ...place });
+      const { id, seedLength } = header;
+      return status(201, { sessionId: id, header, boundary: seedLength - 1, nextSeq: seedLength + 1 });
     },
     {
       params: z.object({ sessionId: z.string() }),

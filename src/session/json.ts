@@ -5,6 +5,11 @@ export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
+/** Whether a value is an object; only for what JSON.parse returned, whose objects hold JSON and nothing else. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** Deepest nesting that an event may have, counted in arrays and objects. */
 export const MAX_JSON_DEPTH = 512;
 

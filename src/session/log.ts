@@ -1,8 +1,9 @@
+import { type EncodedEvent, encodeDraft } from "./encoding.ts";
 import type { EventDraft, SessionEvent } from "./events.ts";
 import type { SessionHeader } from "./header.ts";
 import { freezeJson } from "./json.ts";
 import { LogView } from "./log-view.ts";
-import { type EncodedEvent, encodeDraft, type SessionRecord } from "./records.ts";
+import type { SessionRecord } from "./records.ts";
 
 /** Where a log sends what is appended. The storage seam implements it. */
 export interface EventSink {

@@ -13,6 +13,20 @@ export type Revision = string;
 /** The end of a log that is damaged or was never fully written. Opaque to all but the backend that made it. */
 export type TornMarker = unknown;
 
+/** Where a reading of a session ended, and what shows later that all before it is still the same. */
+export interface Mark {
+  /** Seq that comes next. */
+  readonly seq: number;
+  /** Opaque to all but the backend that made it. */
+  readonly proof: string;
+}
+
+/** That a reading is to come with a mark. */
+export interface MarkRequest {
+  /** Behind which mark it may begin, where the backend finds that the session has grown there, and was not changed before. */
+  readonly since?: Mark;
+}
+
 /** A session as it lies in storage. */
 export interface StoredSession {
   readonly headerText: string;
@@ -23,6 +37,13 @@ export interface StoredSession {
   torn(): TornMarker | undefined;
   /** A record of `pages` as it may be kept for long: where a log is large, without its text, which is read again. */
   keep?(record: SessionRecord): SessionRecord;
+  /** Whether `pages` begins behind the mark that it may begin behind. */
+  readonly isContinued?: boolean;
+  /**
+   * The end of `pages`, which ended before `seq`: as it was when the session was opened, so that the mark of one that was
+   * changed while it was read leads nowhere. Only where marks were asked for, and nothing is torn off.
+   */
+  mark?(seq: number): Mark | undefined;
 }
 
 /** One durable append to one session. The records are contiguous and start at `expectedSeq`. */
@@ -100,8 +121,9 @@ export interface StorageBackend {
    * The session, or nothing when there is none. Writes nothing.
    * @param fromSeq records before the one that holds this seq are not needed. A backend that finds its way gives out none
    * of them; one that does not may give out all.
+   * @param marks asks for a mark, which a backend need not make. It goes before `fromSeq`
    */
-  readStored(id: string, fromSeq?: number): Promise<StoredSession | undefined>;
+  readStored(id: string, fromSeq?: number, marks?: MarkRequest): Promise<StoredSession | undefined>;
   readRevision(id: string): Promise<Revision | undefined>;
   /**
    * Records from the one that holds `fromSeq`, at most `limit` records. Cost follows what is returned, not the log.

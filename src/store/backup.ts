@@ -13,7 +13,7 @@ const PAGE = 1_000;
 const SQLITE_FILES = ["", "-wal", "-shm", "-journal"];
 
 /** Something has the name that a backup shall get. Nothing was written. */
-export class BackupExistsError extends HoldfastError {
+class BackupExistsError extends HoldfastError {
   readonly code = "already-exists";
 
   constructor(path: string) {
@@ -25,7 +25,7 @@ export class BackupExistsError extends HoldfastError {
 }
 
 /** A backup that would lie within the store. Nothing was written. */
-export class BackupPlaceError extends HoldfastError {
+class BackupPlaceError extends HoldfastError {
   readonly code = "usage";
 
   constructor(path: string) {

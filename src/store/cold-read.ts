@@ -1,10 +1,11 @@
+import { encodeEvent, packBatch } from "../session/encoding.ts";
 import type { Place } from "../session/errors.ts";
 import type { SessionEvent } from "../session/events.ts";
 import { decodeHeader, type SessionHeader } from "../session/header.ts";
 import { LogView } from "../session/log-view.ts";
 import { SessionProjections } from "../session/projections/index.ts";
 import type { Surface } from "../session/projections/surface.ts";
-import { type DecodedRecord, encodeEvent, packBatch, type SessionRecord } from "../session/records.ts";
+import type { DecodedRecord, SessionRecord } from "../session/records.ts";
 import { closeInterruptedTurn } from "../session/recovery.ts";
 import type { Revision, StoredSession, TornMarker } from "./backend.ts";
 import { CorruptError, UnsupportedFormatError } from "./errors.ts";
@@ -99,14 +100,21 @@ export function assertNext(id: string, { seq }: SessionRecord, next: number, pla
 export function streamStored(
   id: string,
   stored: StoredSession,
-  { signal, fromSeq = 0 }: StreamOptions,
+  { signal, fromSeq = 0, marks }: StreamOptions,
 ): SessionStream {
+  const { isContinued = false } = stored;
+  const begin = isContinued ? marks?.since?.seq : undefined;
   return {
     header: decodeOwnHeader(id, stored.headerText),
     headerText: stored.headerText,
     revision: stored.revision,
-    pages: fromSeq > 0 ? pagesFrom(id, stored, fromSeq, signal) : checkedPages(id, stored, signal),
+    pages:
+      begin !== undefined || fromSeq > 0
+        ? pagesFrom(id, stored, begin ?? fromSeq, signal, begin)
+        : checkedPages(id, stored, signal),
     torn: () => stored.torn() !== undefined,
+    isContinued,
+    mark: (seq) => stored.mark?.(seq),
   };
 }
 
@@ -132,13 +140,15 @@ async function* checkedPages(
   }
 }
 
+/** @param begin seq of the first event of the first record, where that is known */
 async function* pagesFrom(
   id: string,
   stored: StoredSession,
   fromSeq: number,
   signal?: AbortSignal,
+  begin?: number,
 ): AsyncGenerator<readonly DecodedRecord[]> {
-  let next: number | undefined;
+  let next = begin;
   for await (const page of stored.pages) {
     signal?.throwIfAborted();
     const wanted: DecodedRecord[] = [];
@@ -170,7 +180,7 @@ function foldRecord(id: string, projections: SessionProjections, decoded: Decode
 }
 
 /** @throws UnsupportedFormatError when the log holds types that this program must not resume over. */
-export function assertKnownTypes(id: string, cold: ColdSession): void {
+export function assertKnownTypes(id: string, cold: Pick<ColdSession, "unknownTypes">): void {
   const [first] = cold.unknownTypes;
   if (first === undefined) return;
   throw new UnsupportedFormatError(

@@ -1,4 +1,5 @@
-import { type EncodedEvent, packBatch, type SessionRecord } from "../session/records.ts";
+import { type EncodedEvent, packBatch } from "../session/encoding.ts";
+import type { SessionRecord } from "../session/records.ts";
 import type { AppendBatch, AppendOutcome, Revision } from "./backend.ts";
 import { ClosedError, HoldfastError, StorageFailedError } from "./errors.ts";
 

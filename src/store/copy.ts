@@ -1,5 +1,6 @@
+import { encodeEvent, packBatch } from "../session/encoding.ts";
 import type { DecodedRecord, SessionRecord } from "../session/records.ts";
-import { encodeEvent, packBatch, recordEvents } from "../session/records.ts";
+import { recordEvents } from "../session/records.ts";
 import { breathe } from "./breathe.ts";
 import { LogDigest } from "./digest.ts";
 import { CopyConflictError, CorruptError, HoldfastError, NotFoundError } from "./errors.ts";

@@ -13,11 +13,25 @@ export { CorruptError, HoldfastError, InvalidEventError, NotSerialisableError, U
 export class NotFoundError extends HoldfastError {
   readonly code = "not-found";
 
-  constructor(sessionId: string, path?: string) {
-    super(`There is no session ${JSON.stringify(sessionId)}`, {
-      place: { sessionId, ...(path === undefined ? {} : { path }) },
-      hint: "Check the id, and that this is the store you mean.",
-    });
+  constructor(
+    sessionId: string,
+    path?: string,
+    message = `There is no session ${JSON.stringify(sessionId)}`,
+    hint = "Check the id, and that this is the store you mean.",
+  ) {
+    super(message, { place: { sessionId, ...(path === undefined ? {} : { path }) }, hint });
+  }
+}
+
+/** A session was deleted while it was read. What was read of it is good, and not all. */
+export class SessionGoneError extends NotFoundError {
+  constructor(sessionId: string, path: string) {
+    super(
+      sessionId,
+      path,
+      `The session ${JSON.stringify(sessionId)} was deleted while it was read`,
+      "What was read of it is not all. `holdfast sessions delete` tells where it put what it took out.",
+    );
   }
 }
 

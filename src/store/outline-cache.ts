@@ -13,11 +13,12 @@ import {
 } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { z } from "zod";
+import { CALL_STATES } from "../session/audit/index.ts";
 import { compileChecker } from "../session/schema-checker.ts";
 import type { Revision } from "./backend.ts";
 import { HoldfastError } from "./errors.ts";
 import { storePaths } from "./open-store.ts";
-import type { Outlined } from "./outline-reading.ts";
+import type { KnownBeginning, Outlined, OutlineReading } from "./outline-reading.ts";
 import { resolveStorePath } from "./paths.ts";
 import { PrivateFile } from "./private-file.ts";
 import { formatStoreName, parseStoreName, type StoreName } from "./store-name.ts";
@@ -28,7 +29,7 @@ import { formatStoreName, parseStoreName, type StoreName } from "./store-name.ts
  */
 
 /** To be counted up whenever an entry means something else, also where only the rules changed that it came from. */
-const VERSION = 2;
+const VERSION = 3;
 const TYPE = "holdfast-outlines";
 /** No cache is that large; what is, is not read. */
 const MAX_BYTES = 256 * 1024 * 1024;
@@ -53,6 +54,17 @@ const outlineSchema = z.object({
   bytes: count,
   openTurn: count.exactOptional(),
 });
+const endSchema = z.object({
+  mark: z.object({ seq: count, proof: z.string() }),
+  turns: z.object({
+    turn: count.exactOptional(),
+    step: count.exactOptional(),
+    lastTurn: count,
+    lastStep: count,
+    hasBegun: z.boolean(),
+    calls: z.array(z.tuple([z.string(), z.enum(CALL_STATES)])),
+  }),
+});
 const entrySchema = z.object({
   id: z.string().min(1),
   revision: z.string(),
@@ -60,6 +72,7 @@ const entrySchema = z.object({
   reason: z.string().exactOptional(),
   outline: outlineSchema.exactOptional(),
   isWhole: z.boolean(),
+  end: endSchema.exactOptional(),
 });
 const headSchema = z.object({
   type: z.literal(TYPE),
@@ -119,24 +132,34 @@ export class OutlineCache {
   get(id: string, revision: Revision | undefined): Outlined | undefined {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.revision !== revision) return undefined;
-    const { id: _, revision: __, ...outlined } = entry;
+    const { id: _, revision: __, end: ___, ...outlined } = entry;
     return outlined;
   }
 
-  put(id: string, revision: Revision, outlined: Outlined): void {
-    const entry: unknown = { id, revision, ...outlined };
-    if (isCacheable(outlined.state) && isEntry(entry)) this.#entries.set(id, entry);
-    else if (!this.#entries.delete(id)) return;
+  /** What is known of a session as it was, and may have grown since. */
+  beginning(id: string): KnownBeginning | undefined {
+    const { outline, end } = this.#entries.get(id) ?? {};
+    return outline === undefined || end === undefined ? undefined : { outline, end };
+  }
+
+  /** @param reading all that there was at the revision */
+  put(id: string, reading: OutlineReading & { readonly revision: Revision }): void {
+    const entry: unknown = { id, ...reading };
+    if (!isCacheable(reading.state) || !isEntry(entry)) {
+      this.forget(id);
+      return;
+    }
+    this.#entries.set(id, entry);
     this.#isChanged = true;
   }
 
-  /** Forgets what is not of these sessions at these revisions. */
-  retain(revisions: ReadonlyMap<string, Revision>): void {
-    for (const [id, { revision }] of this.#entries) {
-      if (revisions.get(id) === revision) continue;
-      this.#entries.delete(id);
-      this.#isChanged = true;
-    }
+  forget(id: string): void {
+    if (this.#entries.delete(id)) this.#isChanged = true;
+  }
+
+  /** Forgets all other sessions. */
+  retain(ids: ReadonlySet<string>): void {
+    for (const id of this.#entries.keys()) if (!ids.has(id)) this.forget(id);
   }
 
   /** Writes the file, where something changed. */

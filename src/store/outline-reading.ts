@@ -1,9 +1,9 @@
 import type { LogFault } from "../session/audit/fault.ts";
-import { LogAudit } from "../session/audit/index.ts";
+import { type AuditState, LogAudit } from "../session/audit/index.ts";
 import { formatPlace } from "../session/errors.ts";
 import { type Outline, OutlineFold } from "../session/projections/outline.ts";
 import type { DecodedRecord } from "../session/records.ts";
-import type { Revision, SessionProblem } from "./backend.ts";
+import type { Mark, Revision, SessionProblem } from "./backend.ts";
 import { Breather, breathe } from "./breathe.ts";
 import { HoldfastError, NotFoundError } from "./errors.ts";
 import { TORN_END } from "./finding.ts";
@@ -27,21 +27,38 @@ export interface Outlined {
   readonly isWhole: boolean;
 }
 
+/** The end of a session in which nothing is wrong, for a reading of what is appended there. */
+export interface OutlineEnd {
+  readonly mark: Mark;
+  readonly turns: AuditState["turns"];
+}
+
+/** What is known of a session up to a mark. */
+export interface KnownBeginning {
+  readonly outline: Outline;
+  readonly end: OutlineEnd;
+}
+
 /** What {@link readOutline} read. */
 export interface OutlineReading extends Outlined {
   /** Of the session as it was opened; absent where it could not be. */
   readonly revision?: Revision;
+  /** Where something is wrong, or the store does not tell, there is none. What was read is then that of the revision. */
+  readonly end?: OutlineEnd;
 }
 
 export interface ReadingOptions {
+  /** What need not be read again, where the store finds that it is still so. */
+  readonly known?: KnownBeginning | undefined;
   /** Told now and then how many events were read. */
   readonly onEvents?: (events: number) => void;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Reads a session once, from its first record to its last or to its damage, by the rules of `sessions verify`. Nothing
- * where it was deleted meanwhile.
+ * Reads a session, from its first record to its last or to its damage, by the rules of `sessions verify`; where its
+ * beginning is known, from there on. But only what is sound may rest on what is known: where anything is wrong behind it, and where
+ * a message stands in for one before, all is read. Nothing where it was deleted meanwhile.
  * @throws the reason of the signal
  */
 export async function readOutline(
@@ -49,33 +66,56 @@ export async function readOutline(
   id: string,
   options: ReadingOptions = {},
 ): Promise<OutlineReading | undefined> {
-  const reading = new Reading();
+  const first = await readOnce(store, id, options);
+  if (first?.isContinued === true && first.reading.end === undefined)
+    return (await readOnce(store, id, { ...options, known: undefined }))?.reading;
+  return first?.reading;
+}
+
+async function readOnce(
+  store: SessionPersistence,
+  id: string,
+  options: ReadingOptions,
+): Promise<{ readonly reading: OutlineReading; readonly isContinued: boolean } | undefined> {
+  let reading = new Reading();
   let stream: SessionStream | undefined;
+  let isContinued = false;
+  const done = (result: OutlineReading) => ({ reading: result, isContinued });
   try {
-    stream = await store.stream(id);
+    const { known } = options;
+    stream = await store.stream(id, { marks: known === undefined ? {} : { since: known.end.mark } });
+    if (known !== undefined && stream.isContinued === true) {
+      isContinued = true;
+      reading = new Reading(known);
+    }
     await reading.take(stream, options);
-    return { revision: stream.revision, ...reading.result(stream.torn()) };
+    return done({ revision: stream.revision, ...reading.result(stream) });
   } catch (error) {
     if (error instanceof NotFoundError) return undefined;
     if (!(error instanceof HoldfastError)) throw error;
     const { state, reason } = toProblem(error);
     const { sessionId: _, ...place } = error.place;
     const where = formatPlace(place);
-    return {
+    return done({
       ...(stream === undefined ? {} : { revision: stream.revision, outline: reading.outline }),
       state,
       reason: where === "" ? reason : `${reason} (${where})`,
       isWhole: false,
-    };
+    });
   }
 }
 
 class Reading {
-  readonly #fold = new OutlineFold();
-  readonly #audit = new LogAudit();
+  readonly #fold: OutlineFold;
+  readonly #audit: LogAudit;
   /** The first event of an unknown type, and the first fault of another kind. */
   #unknown: LogFault | undefined;
   #fault: LogFault | undefined;
+
+  constructor(known?: KnownBeginning) {
+    this.#fold = new OutlineFold(known?.outline);
+    this.#audit = new LogAudit(known && { next: known.end.mark.seq, turns: known.end.turns });
+  }
 
   get outline(): Outline {
     return this.#fold.outline;
@@ -96,8 +136,10 @@ class Reading {
     }
   }
 
-  result(torn: boolean): Outlined {
+  /** To be asked when the stream was read to its end. */
+  result(stream: SessionStream): Omit<OutlineReading, "revision"> {
     const { outline } = this;
+    const torn = stream.torn();
     const known = { outline, isWhole: !torn };
     const fault = this.#fault;
     // As verify has it: damaged unless all that is wrong is of one kind.
@@ -115,7 +157,13 @@ class Reading {
     }
     if (torn) return { ...known, state: "torn", reason: `The ${TORN_END}` };
     if (outline.events === 0) return { ...known, state: "empty" };
-    return { ...known, state: outline.openTurn === undefined ? "ok" : "interrupted" };
+    const { next, turns } = this.#audit.state;
+    const mark = next === outline.events ? stream.mark?.(next) : undefined;
+    return {
+      ...known,
+      state: outline.openTurn === undefined ? "ok" : "interrupted",
+      ...(mark === undefined ? {} : { end: { mark, turns } }),
+    };
   }
 
   #takeRecord(decoded: DecodedRecord): void {

@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
-import type { Revision } from "./backend.ts";
 import { breathe } from "./breathe.ts";
 import type { OutlineCache } from "./outline-cache.ts";
-import { type Outlined, readOutline } from "./outline-reading.ts";
+import { type Outlined, type ReadingOptions, readOutline } from "./outline-reading.ts";
 import type { SessionPersistence, SessionSummary } from "./persistence.ts";
 
 export { OutlineCache } from "./outline-cache.ts";
@@ -39,10 +38,12 @@ export interface OutlineOptions {
 
 /**
  * The sessions of a store with their outlines, in the order of the store. A session whose revision the cache knows is not
- * read; any other one is read once. What a listing finds wrong is found anew each time.
+ * read; of one that has grown since only what was added is, where its mark leads on; any other one is read whole. What a
+ * listing finds wrong is found anew each time.
  *
- * A revision is as good as its backend's: that of a log changes with every change of its file, but not when bytes rot on
- * the disk; that of a session in SQLite with every append, but not when rows before the last one change.
+ * Revisions and marks are as good as their backend's: the revision of a log changes with every change of its file, but not when
+ * bytes rot on the disk; that of a session in SQLite with every append, but not when rows before the last one change. Nor does the
+ * mark of either see what changed far before it, in a file that stayed the same one.
  * @throws the reason of the signal; what was read until then is saved
  */
 export async function* outlines(
@@ -50,7 +51,7 @@ export async function* outlines(
   { cache, isFresh = false, isWanted = () => true, onProgress, signal }: OutlineOptions = {},
 ): AsyncGenerator<OutlinedSession> {
   const summaries = await listed(store);
-  cache?.retain(revisionsOf(summaries));
+  cache?.retain(new Set(summaries.flatMap(({ id, revision }) => (revision === undefined ? [] : [id]))));
   try {
     for (const [k, summary] of summaries.entries()) {
       if (!isWanted(summary)) continue;
@@ -65,7 +66,9 @@ export async function* outlines(
       const place = { id: summary.id, number: k + 1, of: summaries.length };
       const onEvents = (events: number) => onProgress?.({ ...place, events });
       onEvents(0);
-      const found = await outlineOf(store, summary, cache, { onEvents, ...(signal ? { signal } : {}) });
+      const begun = isKnown && summary.revision !== undefined ? cache?.beginning(summary.id) : undefined;
+      const options = { known: begun, onEvents, ...(signal ? { signal } : {}) };
+      const found = await outlineOf(store, summary, cache, options);
       if (found !== undefined) yield { summary, ...found };
     }
   } finally {
@@ -77,7 +80,7 @@ async function outlineOf(
   store: SessionPersistence,
   summary: SessionSummary,
   cache: OutlineCache | undefined,
-  options: { readonly onEvents: (events: number) => void; readonly signal?: AbortSignal },
+  options: ReadingOptions,
 ): Promise<Outlined | undefined> {
   const { problem } = summary;
   if (problem !== undefined && !isReadable(summary)) return { ...problem, isWhole: false };
@@ -86,9 +89,11 @@ async function outlineOf(
     // Deleted meanwhile, or a log that lies where nobody looks for its id.
     return problem !== undefined && isThere(summary) ? { ...problem, isWhole: false } : undefined;
   }
-  const { revision, ...outlined } = reading;
-  // Of one that is written meanwhile, more may have been read than its revision says.
-  if (revision !== undefined && revision === summary.revision) cache?.put(summary.id, revision, outlined);
+  const { revision, end, ...outlined } = reading;
+  // Without an end, of one that is written meanwhile more may have been read than its revision says.
+  const isOfRevision = end !== undefined || revision === summary.revision;
+  if (revision !== undefined && isOfRevision) cache?.put(summary.id, { ...reading, revision });
+  else cache?.forget(summary.id);
   return outlined;
 }
 
@@ -114,10 +119,4 @@ async function listed(store: SessionPersistence): Promise<readonly SessionSummar
     cursor = page.nextCursor;
   } while (cursor !== undefined);
   return summaries;
-}
-
-function revisionsOf(summaries: readonly SessionSummary[]): ReadonlyMap<string, Revision> {
-  const revisions = new Map<string, Revision>();
-  for (const { id, revision } of summaries) if (revision !== undefined) revisions.set(id, revision);
-  return revisions;
 }

@@ -4,7 +4,16 @@ import type { LogView } from "../session/log-view.ts";
 import type { SessionProjections } from "../session/projections/index.ts";
 import type { DecodedRecord, SessionRecord } from "../session/records.ts";
 import type { Session } from "../session/session.ts";
-import type { ListRequest, Page, PageRequest, Revision, SessionProblem, SnapshotSummary } from "./backend.ts";
+import type {
+  ListRequest,
+  Mark,
+  MarkRequest,
+  Page,
+  PageRequest,
+  Revision,
+  SessionProblem,
+  SnapshotSummary,
+} from "./backend.ts";
 
 export type { ListRequest };
 
@@ -16,6 +25,8 @@ export interface Cancellable {
 export interface StreamOptions extends Cancellable {
   /** The first seq that is wanted; 0 when absent. */
   readonly fromSeq?: number;
+  /** Asks for a mark, and may name one to begin behind. Not with `fromSeq`. */
+  readonly marks?: MarkRequest;
 }
 
 /** A session read from storage, closed in memory where its last Turn was open. Never changes. */
@@ -71,6 +82,13 @@ export interface SessionStream {
   readonly pages: AsyncIterable<readonly DecodedRecord[]>;
   /** Whether the end of the log is damaged or was never fully written; known once `pages` is exhausted. */
   torn(): boolean;
+  /** Whether `pages` begins behind the mark that was named; otherwise it begins at the first record. */
+  readonly isContinued?: boolean;
+  /**
+   * The end of `pages` as a mark; to be asked once it is exhausted, and ended before `seq`. Nothing where none was asked for, or
+   * the store makes none. Without a meaning where the end is torn.
+   */
+  mark?(seq: number): Mark | undefined;
 }
 
 export interface StoreHealth {

@@ -9,7 +9,7 @@ const ENCODER = new TextEncoder();
 const PIECE = 256 * 1024;
 
 /** Where a file was to be written, there is one. Nothing was changed. */
-export class FileExistsError extends HoldfastError {
+class FileExistsError extends HoldfastError {
   readonly code = "already-exists";
 
   constructor(path: string) {

@@ -1,7 +1,8 @@
-import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, openSync, readSync } from "node:fs";
 import { basename } from "node:path";
 import { StoreNotFoundError, toStorageError, UnsupportedFormatError } from "./errors.ts";
 import type { ExaminedSession } from "./examiner.ts";
+import { lookAt } from "./look-at.ts";
 import { openExaminer } from "./open-examiner.ts";
 import { parseStoreName, type StoreName } from "./store-name.ts";
 
@@ -61,8 +62,8 @@ export async function openSalvageSource(name: string): Promise<SalvageSource> {
 
 /** The store that a path means; nothing where it is a single file. `kind` is what the name says, where it says one. */
 async function storeAt(path: string, kind: StoreName["kind"] | undefined): Promise<StoreName | undefined> {
-  const found = look(path);
-  const isLogLeft = found === undefined && kind !== "jsonl" && look(`${path}-wal`) === "file";
+  const found = lookAt(path);
+  const isLogLeft = found === undefined && kind !== "jsonl" && lookAt(`${path}-wal`) === "file";
   if (found === undefined && !isLogLeft) throw new StoreNotFoundError(path);
   if (kind === "jsonl" || (kind === undefined && found === "folder"))
     return found === "folder" ? { kind: "jsonl", path } : undefined;
@@ -99,17 +100,6 @@ function assertUnpacked(path: string): void {
     place: { path },
     hint: "Unpack it, and name what was in it.",
   });
-}
-
-function look(path: string): "file" | "folder" | "other" | undefined {
-  try {
-    const found = statSync(path, { throwIfNoEntry: false });
-    if (found === undefined) return undefined;
-    if (found.isDirectory()) return "folder";
-    return found.isFile() ? "file" : "other";
-  } catch (error) {
-    throw toStorageError(error, "The path cannot be used", { path });
-  }
 }
 
 function beginsLike(path: string, beginning: Buffer): boolean {

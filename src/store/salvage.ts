@@ -1,13 +1,9 @@
-import { basename } from "node:path";
 import { LogAudit } from "../session/audit/index.ts";
-import { newHeader, type SessionHeader, serialiseHeader } from "../session/header.ts";
-import type { SessionRecord } from "../session/records.ts";
-import { type SalvageDamage, SalvagePlan, type SalvageTotals } from "../session/salvage/plan.ts";
+import { SalvagePlan, type SalvageTotals } from "../session/salvage/plan.ts";
 import { breathe } from "./breathe.ts";
-import { batches, endOf, measure, streamIfAny } from "./copy.ts";
+import { batches, endOf } from "./copy.ts";
 import { LogDigest } from "./digest.ts";
 import {
-  CopyConflictError,
   CorruptError,
   HoldfastError,
   IdTooLongError,
@@ -16,13 +12,11 @@ import {
 } from "./errors.ts";
 import type { ExaminedSession } from "./examiner.ts";
 import { type Finding, isError } from "./finding.ts";
-import type { Cancellable, SessionPersistence, SessionStream } from "./persistence.ts";
+import type { SessionPersistence, SessionStream } from "./persistence.ts";
+import { foresee, originOf, planned } from "./salvage-foreseen.ts";
+import { findPlace, type PlaceOptions } from "./salvage-place.ts";
 
-export interface SalvageOptions extends Cancellable {
-  /** Epoch milliseconds, for the header of the new session. */
-  readonly clock: () => number;
-  /** Id of the new session; else it is made of the old one. */
-  readonly newId?: string;
+export interface SalvageOptions extends PlaceOptions {
   /** Whether a session that is as it should be is left out. */
   readonly onlyDamaged?: boolean;
   /** Told now and then how many events were read; once they are known also how many were written, and of how many. */
@@ -106,7 +100,7 @@ async function salvage(
     setTornAside = false;
     onProgress?.({ written: endOf(batch), of: events });
   }
-  await verify(await target.stream(newId, cancellable(options)), digest);
+  await verify(await target.stream(newId, options), digest);
   return { ...made, state: "salvaged", written: events - have };
 }
 
@@ -134,155 +128,6 @@ function notRead(sessionId: string, { message, place }: Finding): StorageFailedE
   });
 }
 
-/** What the new session will hold. */
-interface Foreseen {
-  readonly events: number;
-  readonly digest: string;
-  /** Digest of the first events, as many as were asked for. */
-  readonly prefix: string;
-  readonly totals: SalvageTotals;
-  readonly firstDamage?: Finding;
-}
-
-async function foresee(
-  source: ExaminedSession,
-  prefixLength: number,
-  { signal, onProgress }: SalvageOptions,
-): Promise<Foreseen> {
-  const plan = new SalvagePlan(originOf(source));
-  const digest = new LogDigest();
-  let prefix = digest.hex();
-  let firstDamage: Finding | undefined;
-  const onDamage = (finding: Finding) => {
-    firstDamage ??= finding;
-  };
-  for await (const records of planned(source, plan, signal, onDamage)) {
-    for (const { record } of records) {
-      digest.add(record);
-      if (digest.events === prefixLength) prefix = digest.hex();
-    }
-    onProgress?.({ read: digest.events });
-  }
-  const made = { events: digest.events, digest: digest.hex(), prefix, totals: plan.totals };
-  return firstDamage === undefined ? made : { ...made, firstDamage };
-}
-
-/** The records of the new session, as the source is read. */
-async function* planned(
-  source: ExaminedSession,
-  plan: SalvagePlan,
-  signal: AbortSignal | undefined,
-  onDamage?: (finding: Finding) => void,
-): AsyncGenerator<ReadonlyArray<{ readonly record: SessionRecord }>> {
-  for await (const item of source.items()) {
-    signal?.throwIfAborted();
-    await breathe();
-    if (item.kind === "damage") onDamage?.(item.finding);
-    yield asPage(
-      item.kind === "damage"
-        ? plan.damage(damageOf(item.finding), item.part)
-        : item.records.flatMap((decoded) => plan.take(decoded)),
-    );
-  }
-  yield asPage(plan.end());
-}
-
-function asPage(records: readonly SessionRecord[]): ReadonlyArray<{ readonly record: SessionRecord }> {
-  return records.map((record) => ({ record }));
-}
-
-function damageOf({ code, message, expected, found, place: { offset, row } }: Finding): SalvageDamage {
-  return {
-    code,
-    message,
-    ...(expected === undefined ? {} : { expected }),
-    ...(found === undefined ? {} : { found }),
-    ...(offset === undefined ? {} : { offset }),
-    ...(row === undefined ? {} : { row }),
-  };
-}
-
-function originOf({ id, location, header }: ExaminedSession) {
-  return {
-    file: basename(location),
-    session: id,
-    header: header === undefined ? ("lost" as const) : ("kept" as const),
-  };
-}
-
-/** Where the new session goes: a free id, or a salvage of the same source that was cut off. */
-interface Place {
-  readonly newId: string;
-  readonly headerText: string;
-  /** Events that are there. */
-  readonly have: number;
-  readonly isTorn: boolean;
-}
-
-/** @throws CopyConflictError where the id that was asked for is taken by something else */
-async function findPlace(
-  source: ExaminedSession,
-  target: SessionPersistence,
-  whole: Foreseen,
-  options: SalvageOptions,
-): Promise<Place> {
-  for (let k = 1; ; k += 1) {
-    const newId = options.newId ?? `${source.id}-salvaged${k === 1 ? "" : `-${k}`}`;
-    const existing = await streamIfAny(target, newId, cancellable(options));
-    if (existing === undefined) {
-      const headerText = newHeaderText(source, newId, options.clock());
-      return { newId, headerText, have: 0, isTorn: false };
-    }
-    const begun = await findBeginning(source, existing, whole, options);
-    if (begun !== undefined) return { newId, headerText: existing.headerText, ...begun };
-    if (options.newId !== undefined) throw new CopyConflictError(newId, "is another one");
-  }
-}
-
-/** How much of the new session this one is; nothing where it is another session, or gone on with. */
-async function findBeginning(
-  source: ExaminedSession,
-  existing: SessionStream,
-  { events, digest }: Foreseen,
-  options: SalvageOptions,
-): Promise<Pick<Place, "have" | "isTorn"> | undefined> {
-  if (existing.header.parentSession !== source.id) return undefined;
-  try {
-    const had = await measure(existing);
-    if (had.events > events) return undefined;
-    const expected = had.events === events ? digest : (await foresee(source, had.events, options)).prefix;
-    return had.digest === expected ? { have: had.events, isTorn: had.torn } : undefined;
-  } catch (error) {
-    if (error instanceof CorruptError) return undefined;
-    throw error;
-  }
-}
-
-/** The header of the new session: what is known of the old one, its own id and time, and whose child it is. */
-function newHeaderText({ id, header, headerText }: ExaminedSession, newId: string, now: number): string {
-  const { seedLength: _, ...known }: Partial<SessionHeader> = header ?? {};
-  const made = newHeader({ ...known, version: 0, id: newId, createdAt: now, parentSession: id });
-  const text = serialiseHeader(made);
-  if (header === undefined || headerText === undefined) return text;
-  // Members that this version does not know stay.
-  const stored: Readonly<Record<string, unknown>> = JSON.parse(headerText);
-  const unknown = Object.entries(stored).filter(([key]) => !KNOWN_MEMBERS.has(key));
-  return JSON.stringify({ ...JSON.parse(text), ...Object.fromEntries(unknown) });
-}
-
-const KNOWN_MEMBERS: ReadonlySet<string> = new Set([
-  "type",
-  "version",
-  "id",
-  "createdAt",
-  "cwd",
-  "parentSession",
-  "seedLength",
-  "origin",
-  "delegationDepth",
-  "agentPreset",
-]);
-
 /** Reads the new session back. @throws CorruptError unless it is what was to be written, and sound */
 async function verify(written: SessionStream, digest: string): Promise<void> {
   const audit = new LogAudit();
@@ -309,8 +154,4 @@ async function verify(written: SessionStream, digest: string): Promise<void> {
     place: { sessionId: written.header.id },
     hint: "Perhaps the source was written to meanwhile. Salvage it again from a copy.",
   });
-}
-
-function cancellable({ signal }: SalvageOptions): Cancellable {
-  return signal === undefined ? {} : { signal };
 }

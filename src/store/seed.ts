@@ -1,15 +1,12 @@
+import { encodeDraft, packBatch } from "../session/encoding.ts";
 import type { SessionHeader } from "../session/header.ts";
 import { serialiseHeader } from "../session/header.ts";
-import type { LogView } from "../session/log-view.ts";
-import { encodeDraft, packBatch, type SessionRecord } from "../session/records.ts";
+import type { DecodedRecord, SessionRecord } from "../session/records.ts";
 import { batches } from "./copy.ts";
 import type { SessionPersistence } from "./persistence.ts";
 
 /** Text of the largest seed that is one commit, in UTF-16 units. */
 const ONE_COMMIT = 4 * 1024 * 1024;
-/** Records that are looked at before others have their turn. */
-const PAGE = 1_000;
-
 /**
  * Stores a new session that begins with the first `length` events of another one, texts unchanged, and then the mark of
  * the seed's end. `length` must not fall inside a record. A seed of at most 4 Mi characters is one commit; a longer one is
@@ -19,52 +16,39 @@ const PAGE = 1_000;
 export async function storeSeed(
   store: SessionPersistence,
   header: SessionHeader,
-  parent: LogView,
+  parent: AsyncIterable<ReadonlyArray<Pick<DecodedRecord, "record">>>,
   length: number,
   now: number,
 ): Promise<void> {
   const headerText = serialiseHeader(header);
-  const seed = [...firstRecords(parent, length)];
-  const isWhole = (seed.at(-1)?.seq ?? 0) + (seed.at(-1)?.count ?? 0) >= length;
-  if (isWhole) {
-    await store.importRecords(headerText, [...seed, endOfSeed(length, seed.at(-1)?.time ?? now)]);
-    return;
-  }
   let isBegun = false;
+  const commit = async (records: readonly SessionRecord[]) => {
+    await store.importRecords(headerText, records);
+    isBegun = true;
+  };
+  /** Batches that may still become one commit. */
+  let held: SessionRecord[][] | undefined = [];
+  let size = 0;
   let time = now;
   try {
-    for await (const batch of batches(pagesOf(parent, length), 0, length)) {
-      await store.importRecords(headerText, batch);
-      isBegun = true;
+    for await (const batch of batches(parent, 0, length)) {
       time = batch.at(-1)?.time ?? time;
+      if (held === undefined) {
+        await commit(batch);
+        continue;
+      }
+      held.push(batch);
+      for (const { text } of batch) size += text.length;
+      if (size <= ONE_COMMIT) continue;
+      for (const each of held) await commit(each);
+      held = undefined;
     }
-    await store.importRecords(headerText, [endOfSeed(length, time)]);
+    await commit([...(held ?? []).flat(), endOfSeed(length, time)]);
   } catch (error) {
     // What went wrong before counts. A beginning that cannot be taken back is listed as a session.
     if (isBegun) await store.delete(header.id).catch(() => undefined);
     throw error;
   }
-}
-
-/** The records of a seed, or the beginning of one that is too long for one commit. */
-function* firstRecords(parent: LogView, length: number): Generator<SessionRecord> {
-  let size = 0;
-  for (const { seq, count, type, time, text } of parent.records(0, length)) {
-    size += text.length;
-    if (size > ONE_COMMIT) return;
-    yield { seq, count, type, time, text };
-  }
-}
-
-async function* pagesOf(parent: LogView, length: number) {
-  let page: Array<{ readonly record: SessionRecord }> = [];
-  for (const record of parent.records(0, length)) {
-    page.push({ record });
-    if (page.length < PAGE) continue;
-    yield page;
-    page = [];
-  }
-  yield page;
 }
 
 function endOfSeed(seq: number, time: number): SessionRecord {

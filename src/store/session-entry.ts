@@ -1,9 +1,10 @@
+import type { EncodedEvent } from "../session/encoding.ts";
 import type { SessionEvent } from "../session/events.ts";
 import type { SessionHeader } from "../session/header.ts";
 import { serialiseHeader } from "../session/header.ts";
 import type { EventSink, SessionLog } from "../session/log.ts";
 import { Surface } from "../session/projections/surface.ts";
-import type { EncodedEvent, SessionRecord } from "../session/records.ts";
+import type { SessionRecord } from "../session/records.ts";
 import type { Revision } from "./backend.ts";
 import type { CommitQueue, CommitTarget } from "./commit-queue.ts";
 import { ClosedError, type HoldfastError, InvalidEventError, SequenceConflictError } from "./errors.ts";

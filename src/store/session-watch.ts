@@ -11,7 +11,7 @@ const FIRST_LOOK_MS = 4;
  * Tells when the files that a session lies in may have changed, written by whatever process. Reads none of them: it looks
  * at their size and time only, and lets the system say when that is worth it.
  */
-export class SessionWatch implements Disposable {
+class SessionWatch implements Disposable {
   readonly #paths: readonly string[];
   readonly #watcher: FSWatcher | undefined;
   readonly #isLate: boolean;

@@ -35,9 +35,9 @@ export function parseStoreName(name: string): StoreName {
   const [, kind, path = name] = PREFIXED.exec(name) ?? [];
   if (path === "") throw new StoreNameError(`${JSON.stringify(name)} names no store: there is no path in it`);
   if (path.includes("\0")) throw new StoreNameError("The name of a store cannot hold a NUL character");
-  if (kind === "sqlite" || kind === "jsonl") return storeAt(kind, path);
+  if (kind === "sqlite" || kind === "jsonl") return storeOfKind(kind, path);
   const found = look(path);
-  if (found !== undefined) return storeAt(found, path);
+  if (found !== undefined) return storeOfKind(found, path);
   const [, scheme] = OTHER_SCHEME.exec(path) ?? [];
   if (scheme !== undefined) {
     throw new StoreNameError(
@@ -47,7 +47,8 @@ export function parseStoreName(name: string): StoreName {
   return { kind: looksLikeDatabase(path) ? "sqlite" : "jsonl", path };
 }
 
-function storeAt(kind: StoreName["kind"], path: string): StoreName {
+/** The store of a kind that is known, as a prefix or a flag says it. A home of dsh means the logs in it. */
+export function storeOfKind(kind: StoreName["kind"], path: string): StoreName {
   return { kind, path: kind === "jsonl" ? homeOrRoot(path) : path };
 }
 

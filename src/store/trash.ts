@@ -4,6 +4,7 @@ import { errorCode, StorageFailedError, toStorageError } from "./errors.ts";
 import { type FileSystem, SYSTEM } from "./file-system.ts";
 import { makeDirectory, resolveStorePath } from "./paths.ts";
 import type { SessionPersistence } from "./persistence.ts";
+import { isLogEmpty } from "./sqlite/files.ts";
 import type { StoreName } from "./store-name.ts";
 
 /*
@@ -12,11 +13,25 @@ import type { StoreName } from "./store-name.ts";
  * until it is whole in the trash. Source: docs/cli.md, "holdfast sessions delete".
  */
 
-/** Where a session went, and in what form. */
-export interface Trashed {
+/** Where a session went, and in what form: a session log in a root of them, or its rows in a quarantine file. */
+export type Trashed =
+  | {
+      readonly form: "log";
+      readonly path: string;
+      /** Where it lay, if it was moved as it is: then a move back restores it, whatever is in it. */
+      readonly from?: Place;
+    }
+  | {
+      readonly form: "rows";
+      readonly path: string;
+      /** Whether there is no event among them, and so nothing for a salvage. */
+      readonly isEmpty: boolean;
+    };
+
+/** A session in a root of logs: its folder, or a log without one. */
+export interface Place {
   readonly path: string;
-  /** `log`: a session log in a root of them. `rows`: its rows as they were, in a quarantine file, where they are damaged. */
-  readonly form: "log" | "rows";
+  readonly isFolder: boolean;
 }
 
 /** Takes sessions out of a store whose lock its caller holds. None of it decodes more than it must. */
@@ -47,6 +62,14 @@ export async function openRemover(
 /** Folder of all that was ever deleted from a store. It need not exist. */
 export function trashOf({ path }: StoreName): string {
   return `${resolveStorePath(path)}.trash`;
+}
+
+/**
+ * Whether nothing of what was deleted is left in the files of a store that has been closed just now: a database writes its
+ * log back then and empties it, unless another program reads what is in it. Nothing of a root, where files are unlinked.
+ */
+export function isAllOverwritten(name: StoreName): boolean | undefined {
+  return name.kind === "sqlite" ? isLogEmpty(name.path) : undefined;
 }
 
 /** The folder of one command in the trash. */

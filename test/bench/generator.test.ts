@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { generateSession, type WorkloadOptions, workloadHeader } from "../../bench/generator.ts";
+import { encodeEvent, packBatch } from "../../src/session/encoding.ts";
 import { isEvent, type SessionEvent } from "../../src/session/events.ts";
 import { parseHeader, serialiseHeader } from "../../src/session/header.ts";
 import { LogView } from "../../src/session/log-view.ts";
 import { SessionProjections } from "../../src/session/projections/index.ts";
-import { decodeRecord, encodeEvent, packBatch, type SessionRecord } from "../../src/session/records.ts";
+import { decodeRecord, type SessionRecord } from "../../src/session/records.ts";
 import { closeInterruptedTurn } from "../../src/session/recovery.ts";
 import { isRunType } from "../../src/session/runs.ts";
 

@@ -2,12 +2,10 @@ import { expect, test } from "bun:test";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { createProgram } from "../../src/cli/program.ts";
 
-/** The commands that do something, each with its name as it is typed. */
+/** All commands, each with its name as it is typed. */
 function commandsOf(command: CommandUnknownOpts, name: string): Array<readonly [string, CommandUnknownOpts]> {
   const below = command.commands.filter((one) => one.name() !== "help");
-  return below.length === 0
-    ? [[name, command]]
-    : below.flatMap((one) => commandsOf(one, `${name} ${one.name()}`));
+  return [[name, command], ...below.flatMap((one) => commandsOf(one, `${name} ${one.name()}`))];
 }
 
 test("the help of each command begins with examples of it", () => {

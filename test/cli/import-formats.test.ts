@@ -162,3 +162,16 @@ test("a log is read wherever it lies, also where another one has its id", async 
   const found = { id: "s", digest: digestOf(PLAIN), torn: false };
   expect(await read(folder.at("root"))).toEqual([found, found, found]);
 });
+
+test.each([
+  ["root", "root/project/s/session.jsonl"],
+  ["home", "home/sessions/project/s/session.jsonl"],
+  ["project", "project/s/session.jsonl"],
+  ["files", "files/exported.jsonl"],
+])("a log that strayed to the top of a %s hides nothing else in it", async (named, place) => {
+  await using folder = await TempFolder.create();
+  const log = (id: string) => exported([{ header: headerText(id), records: PLAIN }]);
+  await Bun.write(folder.at(place), log("s"));
+  await Bun.write(folder.at(`${named}/session.jsonl`), log("stray"));
+  expect((await read(folder.at(named))).map(({ id }) => id)).toEqual(["stray", "s"]);
+});

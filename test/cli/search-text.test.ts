@@ -43,6 +43,15 @@ describe("a hit on a terminal", () => {
     expect(shown(found, 50)).toStartWith("0d5c2a1e…  seq 1  tool  …");
   });
 
+  test("keeps text that runs from right to left from turning the rest around, and shows turns as escapes", () => {
+    expect(shown(hit("יש חלב milk", "milk", { id: "שלום" }), 80)).toBe(
+      "\u2068שלום\u2069  seq 1  turn 1  user  \u2068יש חלב [milk]\u2069",
+    );
+    expect(shown(hit("a\u202emilk", "milk"), 80)).toBe(`${HEAD}a\\u202e[milk]`);
+    // Programs get the text alone.
+    expect(hitText(hit("חלב milk", "milk"), { mark: ["", ""], width: undefined })).toBe(`${HEAD}חלב milk\n`);
+  });
+
   test("is never wider than the terminal, and holds the match or its beginning", () => {
     const parts = fc.tuple(oddString(), fc.stringMatching(/^[a-z]{1,90}$/), oddString());
     fc.assert(

@@ -47,6 +47,18 @@ describe("the table of sessions", () => {
     expect(rows(22)).toEqual(["ID               STATE", "aaaaaaaaaaaaaa…  ok"]);
   });
 
+  test("cuts states, then has ids alone, where not even both have room", () => {
+    const rows = (width: number) =>
+      table([entry("a".repeat(20), { title: "T", state: "unsupported", reason: "Later" })], width);
+    expect(rows(20)).toEqual(["ID         STATE", "aaaaaaaa…  unsuppor…"]);
+    expect(rows(16)).toEqual(["ID         STATE", "aaaaaaaa…  unsu…"]);
+    expect(rows(15)).toEqual(["ID", "aaaaaaaaaaaaaa…"]);
+    expect(rows(8)).toEqual(["ID", "aaaaaaa…"]);
+    // As long as there is room, each id is told from all others.
+    const alike = [entry(`${"x".repeat(16)}-one`), entry(`${"x".repeat(16)}-two`)];
+    expect(table(alike, 20)).toEqual(["ID", ...alike.map(({ id }) => id)]);
+  });
+
   test("cuts ids only as far as each is told from all others by its beginning", () => {
     const ids = ["0d5c2a1e-77aa-4bd0-9c1e-5f2a7d3b9e10", "0d5c2a1e-77ab-4bd0-9c1e-5f2a7d3b9e10", "milk"];
     const rows = table(
@@ -76,7 +88,7 @@ describe("the table of sessions", () => {
     fc.assert(
       fc.property(
         fc.array(odd, { minLength: 1, maxLength: 4 }),
-        fc.integer({ min: 30, max: 120 }),
+        fc.integer({ min: 8, max: 120 }),
         (rows, width) => {
           const lines = table(
             rows.map(({ id, title }) => entry(id, { title })),

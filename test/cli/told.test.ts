@@ -1,11 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  describeEnd,
-  formatDuration,
-  retryOf,
-  titleOf,
-  tokensText,
-} from "../../src/cli/sessions/show/told.ts";
+import { describeEnd, formatDuration, retryOf, tokensText } from "../../src/cli/sessions/show/told.ts";
 
 test.each([
   [-5, "0 ms"],
@@ -38,11 +32,6 @@ test("events of any shape are told as far as they go", () => {
   const event = (data: unknown) => ({ type: "x/y", seq: 0, time: 0, data });
   expect(retryOf(event(null))).toBe("Attempt failed; tried again");
   expect(retryOf(event({ attempt: 2, error: { message: "no" } }))).toBe("Attempt 2 failed: no; tried again");
-  expect([titleOf(event({ title: "T" })), titleOf(event({ title: 1 })), titleOf(event("T"))]).toEqual([
-    "T",
-    undefined,
-    undefined,
-  ]);
   expect(describeEnd({ kind: "aborted", reason: { kind: "hook", reason: "too late" } })).toBe(
     "aborted by hook, too late",
   );

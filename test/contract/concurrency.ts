@@ -180,6 +180,21 @@ export function concurrency({ rigged, needing }: Contract): void {
     }
 
     test(
+      "a session is read while another one is asked whether it has changed",
+      rigged(async (rig) => {
+        await rig.stored("a", [title(0)]);
+        await rig.stored("b", [title(0), title(1)]);
+        await rig.store.inspect("a");
+        const hold = rig.faults.hold("readRevision");
+        const again = rig.store.inspect("a");
+        await hold.reached;
+        expect((await rig.store.load("b")).log.length).toBe(2);
+        hold.release();
+        expect((await again).log.length).toBe(1);
+      }),
+    );
+
+    test(
       "no commit ever holds two batches of one session",
       rigged(async (rig) => {
         await rig.stored("s", [title(0)]);

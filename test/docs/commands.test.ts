@@ -8,7 +8,8 @@ import { Scenario } from "./scenario.ts";
 
 /*
  * Runs every command that the documentation shows in an `sh` block, page by page and in order, and holds what it prints
- * against the block that follows. A command that shall fail ends in `# exit N`.
+ * against the block that follows. A command that shall fail ends in `# exit N`; one that ends in `&` goes on until all
+ * that is shown was printed.
  */
 
 /** Commands that run elsewhere, and where. */
@@ -64,6 +65,10 @@ describe.skipIf(process.platform === "win32")("commands in the documentation", (
           if (!(text in ELSEWHERE)) output += await scenario.run(text, exit);
         }
         const shown = outputBlock(page, block);
+        const known = output;
+        output += await scenario.followed(
+          (text) => shown !== undefined && differenceFrom(shown, known + text) === undefined,
+        );
         if (shown === undefined) continue;
         const difference = differenceFrom(shown, output);
         expect(difference, `${page.path}:${shown.line}`).toBeUndefined();

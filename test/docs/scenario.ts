@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { BunFile, Subprocess } from "bun";
+import { Follower } from "./follower.ts";
 import { ROOT } from "./markdown.ts";
 import { installStandIns } from "./stand-ins/install.ts";
 
@@ -30,6 +31,7 @@ export class Scenario implements AsyncDisposable {
   readonly #env: Record<string, string>;
   readonly #hosts: RunningHost[] = [];
   readonly #children: AnyChild[] = [];
+  #follower: Follower | undefined;
 
   constructor(files: Readonly<Record<string, string>> = {}) {
     if (!existsSync(EXECUTABLE)) throw new Error(`There is no executable at ${EXECUTABLE}; build it first`);
@@ -64,6 +66,7 @@ export class Scenario implements AsyncDisposable {
     }
     const runnable = command === "npm start" ? NPM_START : command;
     if (exit === 0 && /^\S*holdfast serve\b/.test(runnable)) return this.#start(runnable);
+    if (runnable.endsWith(" &")) return this.#follow(runnable.slice(0, -2));
     const url = this.#hosts.at(-1)?.url;
     const child = Bun.spawn(
       ["sh", "-c", `exec 2>&1; ${url === undefined ? runnable : runnable.replaceAll(SHOWN_URL, url)}`],
@@ -81,6 +84,20 @@ export class Scenario implements AsyncDisposable {
     return url === undefined ? output : output.replaceAll(url, SHOWN_URL);
   }
 
+  /**
+   * What the command in the background printed, if there is one, when that is as expected; then it is ended with Ctrl-C.
+   * @throws when it exits with another code than Ctrl-C has
+   */
+  async followed(isExpected: (text: string) => boolean): Promise<string> {
+    const follower = this.#follower;
+    this.#follower = undefined;
+    if (follower === undefined) return "";
+    const output = await follower.output(isExpected);
+    const code = await follower.stop();
+    if (code !== 130) throw new Error(`what was followed ends with ${code}, not 130:\n${output}`);
+    return output;
+  }
+
   /** Ends the newest Host with a signal and returns its exit code. */
   async stop(signal: "SIGTERM" | "SIGINT"): Promise<number> {
     const host = this.#hosts.at(-1);
@@ -94,6 +111,19 @@ export class Scenario implements AsyncDisposable {
       await child.exited;
     }
     rmSync(this.#root, { recursive: true, force: true });
+  }
+
+  /** Starts a command in the background. What comes next runs when it has printed something. */
+  async #follow(command: string): Promise<string> {
+    const child = Bun.spawn(["sh", "-c", `exec ${command} 2>&1`], {
+      cwd: this.folder,
+      env: this.#env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.#children.push(child);
+    this.#follower = new Follower(child);
+    await this.#follower.output((text) => text !== "");
+    return "";
   }
 
   async #start(command: string): Promise<string> {

@@ -20,7 +20,7 @@ describe("help", () => {
     async (word) => {
       const { code, stdout, stderr } = await runHoldfast([word]);
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-      expect(stdout).toStartWith("Usage: holdfast ");
+      expect(stdout).toMatch(/^Usage: holdfast /m);
       expect(stdout).toMatch(/^ {2}serve /m);
       expect(stdout).toMatch(/^ {2}invoke /m);
       expect(stdout).toMatch(/^ {2}chat /m);
@@ -93,6 +93,26 @@ describe("a mistake is told on stderr with exit code 2:", () => {
       "a command without the one above it",
       ["verify", "--session-db", "a.db"],
       /no command "verify"\n {2}hint: Did you mean `holdfast sessions verify`\?/,
+    ],
+    [
+      "a command that is typed as a flag",
+      ["--sessions"],
+      /There is no flag --sessions\n {2}hint: Did you mean `holdfast sessions`\?/,
+    ],
+    [
+      "a command of a group that is typed as a flag",
+      ["sessions", "--search", "milk"],
+      /There is no flag --search\n {2}hint: Did you mean `holdfast sessions search`\?/,
+    ],
+    [
+      "a flag of commands that a command is named like",
+      ["--config", "a.json"],
+      /There is no flag --config\n {2}hint: `holdfast --help`/,
+    ],
+    [
+      "a value that cannot be used, with the command that was run",
+      ["sessions", "fork", "s", "a.db", "--session-id", ""],
+      /is empty\n {2}hint: `holdfast sessions fork --help` lists the flags\.\n$/,
     ],
     [
       "an unknown flag of the program",

@@ -5,6 +5,7 @@ import { deltas } from "../contract/support.ts";
 import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.ts";
 import { turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import { cleanEnvironment, executablePath, type Finished, runHoldfast } from "../fixtures/executable.ts";
+import { sessions } from "../fixtures/few-sessions.ts";
 import { folderState } from "../fixtures/folder-state.ts";
 import { DURABLE_STORES, HostLab } from "../fixtures/host-lab.ts";
 import { textReply } from "../fixtures/provider-server.ts";
@@ -18,7 +19,7 @@ const RECORDS = recordsOfDrafts([turnStart(1), userMessage("Go on."), ...deltas(
 const LOG = ["logs", "--srv-x--", "a", "session.jsonl.zstd"] as const;
 
 function backup(folder: TempFolder, ...args: readonly string[]): Promise<Finished> {
-  return runHoldfast(["sessions", "backup", ...args], { cwd: folder.path });
+  return sessions(folder, "backup", ...args);
 }
 
 const reportSchema = z.strictObject({

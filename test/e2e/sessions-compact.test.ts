@@ -62,10 +62,16 @@ describe.each(FEW_STORES.slice(0, 2))("sessions compact of %s", (...kind) => {
     expect(before).toContainEqual(["long-one", EVENTS, session?.["digest"]]);
     expect(summary).toMatchObject({ kind: "summary", dryRun: false, compacted: 1, refused: 0, failed: 0 });
     const all = await sessions(folder, "compact", store, "--all");
-    expect(all).toMatchObject({ code: 0, stderr: "" });
+    // Who looks into a database with SQL would miss them.
+    const note = /^holdfast: compacted events are not in the view session_events, .* compact --expand`\n$/;
+    expect(all).toMatchObject({
+      code: 0,
+      stderr: kind[0] === "a database" ? expect.stringMatching(note) : "",
+    });
     expect(all.stdout).toMatch(/^1 compacted, 1 unchanged: .* saved$/m);
     expect(await checked(folder, store)).toEqual(before);
     const again = await sessions(folder, "compact", store, "--all");
+    expect(again).toMatchObject({ code: 0, stderr: "" });
     expect(again.stdout).toMatch(/^unchanged .*\nunchanged .*\n2 unchanged: 0 B saved\n/);
   });
 

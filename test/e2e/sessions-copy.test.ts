@@ -1,15 +1,16 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { cp, symlink, truncate } from "node:fs/promises";
-import { z } from "zod";
 import type { SessionRecord } from "../../src/session/records.ts";
 import { deltas, title } from "../contract/support.ts";
 import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.ts";
 import { turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import { type Finished, runHoldfast } from "../fixtures/executable.ts";
+import { linesOf, sessions } from "../fixtures/few-sessions.ts";
 import { folderState } from "../fixtures/folder-state.ts";
 import { HostLab } from "../fixtures/host-lab.ts";
 import { textReply } from "../fixtures/provider-server.ts";
+import { sha256 } from "../fixtures/sha256.ts";
 import { plant, recordsOfDrafts, recordsOfTexts, withStore } from "../fixtures/stored-sessions.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
@@ -24,15 +25,7 @@ const ODD = recordsOfTexts([
 ]);
 
 function copy(folder: TempFolder, ...args: readonly string[]): Promise<Finished> {
-  return runHoldfast(["sessions", "copy", ...args], { cwd: folder.path });
-}
-
-const reportSchema = z.looseObject({ id: z.string(), state: z.string() });
-
-/** What `--json` printed, line by line. */
-function reports({ stdout }: Finished): z.infer<typeof reportSchema>[] {
-  const lines = stdout.split("\n").slice(0, -1);
-  return lines.map((line) => reportSchema.parse(JSON.parse(line)));
+  return sessions(folder, "copy", ...args);
 }
 
 async function eventsOf(folder: TempFolder, store: string, id: string): Promise<string> {
@@ -66,18 +59,16 @@ describe("a copy", () => {
       const events = await eventsOf(folder, "a.db", id);
       expect(await eventsOf(folder, "logs", id)).toBe(events);
       expect(await eventsOf(folder, "back", id)).toBe(events);
-      const digest = new Bun.CryptoHasher("sha256").update(events.trimEnd()).digest("hex");
-      expect(reports(back)).toContainEqual(
+      const digest = sha256(events.trimEnd());
+      expect(linesOf(back)).toContainEqual(
         expect.objectContaining({ id, state: "copied", digest, torn: false }),
       );
     }
-    const lists = await Promise.all(
-      ["a.db", "back"].map((name) => runHoldfast(["sessions", "list", name, "--json"], { cwd: folder.path })),
+    const lists = await Promise.all(["a.db", "back"].map((name) => sessions(folder, "list", name, "--json")));
+    const [original, copied] = lists.map((list) =>
+      linesOf(list).toSorted((a, b) => (String(a["id"]) < String(b["id"]) ? -1 : 1)),
     );
-    const [original, copied] = lists.map(reports);
-    expect(copied?.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(
-      original?.toSorted((a, b) => (a.id < b.id ? -1 : 1)) ?? [],
-    );
+    expect(copied).toEqual(original ?? []);
   });
 
   test("keeps the order in which a database lists its sessions", async () => {
@@ -87,10 +78,25 @@ describe("a copy", () => {
     expect(stdout).toBe("b\na\nc\n");
   });
 
+  test("is gone through in the same order in every kind of store, also where sessions are of the same age", async () => {
+    await using folder = await holding(Object.fromEntries(["c", "a", "b", "é", "B"].map((id) => [id, ODD])));
+    await copy(folder, "--all", "--from", "a.db", "--to", "jsonl:logs");
+    const runs = [
+      [["export", "--all", "--format", "jsonl"], /"id":"(.)"/g, ["B", "a", "b", "c", "é"]],
+      [["prune", "--older-than", "1d", "--keep", "2", "--dry-run"], /^to delete (.):/gm, ["é", "c", "b"]],
+    ] as const;
+    for (const [args, pattern, ids] of runs) {
+      const { stdout: original } = await sessions(folder, ...args, "a.db");
+      const { stdout: copied } = await sessions(folder, ...args, "logs");
+      expect(copied.replace("jsonl:logs", "sqlite:a.db")).toBe(original);
+      expect(Array.from(copied.matchAll(pattern), ([, id]) => id)).toEqual([...ids]);
+    }
+  });
+
   test("of named sessions takes these alone, each once", async () => {
     await using folder = await holding({ a: ODD, b: ODD, c: ODD });
     const finished = await copy(folder, "c", "a", "c", "--from", "a.db", "--to", "b.db", "--json");
-    expect(reports(finished).map(({ id }) => id)).toEqual(["c", "a"]);
+    expect(linesOf(finished).map(({ id }) => id)).toEqual(["c", "a"]);
     expect((await runHoldfast(["sessions", "list", folder.at("b.db")])).stdout.match(/\n/g)).toHaveLength(3);
   });
 
@@ -112,15 +118,15 @@ describe("a copy", () => {
     const host = await lab.start();
     await host.client.invoke("hello");
     const args = ["--all", "--from", lab.store, "--to", "jsonl:logs", "--json"];
-    const [first] = reports(await copy(lab.folder, ...args));
+    const [first] = linesOf(await copy(lab.folder, ...args));
     expect(first).toMatchObject({ state: "copied" });
     expect((await host.client.invoke("again")).body).toMatchObject({ turn: 2 });
-    const [second] = reports(await copy(lab.folder, ...args));
+    const [second] = linesOf(await copy(lab.folder, ...args));
     const { nextSeq } = await host.client.read();
     expect(second).toMatchObject({ state: "copied", events: nextSeq });
     expect(Number(second?.["written"])).toBeLessThan(nextSeq);
     await host.stop("SIGTERM");
-    expect(reports(await copy(lab.folder, ...args))).toMatchObject([{ state: "there", events: nextSeq }]);
+    expect(linesOf(await copy(lab.folder, ...args))).toMatchObject([{ state: "there", events: nextSeq }]);
   });
 
   test("goes on where a log was cut in the middle of a batch, and sets the rest of it aside", async () => {
@@ -159,7 +165,7 @@ describe("a session that cannot be copied", () => {
     const before = await eventsOf(folder, "b.db", "s");
     const finished = await copy(folder, "s", "--from", "a.db", "--to", "b.db", "--json");
     expect(finished.code).toBe(4);
-    expect(reports(finished)).toEqual([
+    expect(linesOf(finished)).toEqual([
       {
         id: "s",
         state: "failed",
@@ -187,7 +193,7 @@ describe("a session that cannot be copied", () => {
     await cp(folder.at("logs", "--srv-x--"), folder.at("logs", "other"), { recursive: true });
     const finished = await copy(folder, "--all", "--from", "logs", "--to", "b.db", "--json");
     expect(finished.code).toBe(1);
-    expect(reports(finished)).toMatchObject([
+    expect(linesOf(finished)).toMatchObject([
       { id: "s", state: "failed", code: "storage-failed", reason: expect.stringContaining("other") },
       { id: "s", state: "failed", code: "storage-failed", reason: expect.stringContaining("--srv-x--") },
     ]);
@@ -204,7 +210,7 @@ describe("a session that cannot be copied", () => {
     });
     const finished = await copy(folder, "--all", "--from", "a.db", "--to", "b.db", "--json");
     expect(finished.code).toBe(7);
-    expect(reports(finished)).toMatchObject([{ state: "failed", code: "unsupported-format" }]);
+    expect(linesOf(finished)).toMatchObject([{ state: "failed", code: "unsupported-format" }]);
     expect(existsSync(folder.at("b.db"))).toBe(false);
   });
 });

@@ -1,10 +1,11 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { appendFileSync, existsSync } from "node:fs";
+import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.ts";
 import { turnEnd, turnStart, userMessage } from "../fixtures/event-drafts.ts";
-import { cleanEnvironment, executablePath, runCommand, runHoldfast } from "../fixtures/executable.ts";
+import { executablePath, runCommand, runHoldfast } from "../fixtures/executable.ts";
 import { FEW_STORES, fewSessions, linesOf, listed, plantTurns, sessions } from "../fixtures/few-sessions.ts";
 import { folderState } from "../fixtures/folder-state.ts";
+import { LongReader } from "../fixtures/long-reader.ts";
 import { plant, recordsOfDrafts, withStore } from "../fixtures/stored-sessions.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 import { TerminalProcess } from "../fixtures/terminal-process.ts";
@@ -14,10 +15,19 @@ setDefaultTimeout(60_000);
 
 const SECRET = "between you and me ";
 
-/** Runs the command that a line of output ends with. */
-function runPrinted(folder: TempFolder, { stdout }: { readonly stdout: string }) {
-  const [, command = ""] = /^to bring back what was deleted: holdfast (.*)$/m.exec(stdout) ?? [];
-  return runCommand(["sh", "-c", `'${executablePath()}' ${command}`], { cwd: folder.path });
+/** Runs what the output says brings everything back, as it stands there, in a shell in another folder. */
+function runPrinted({ stdout }: { readonly stdout: string }) {
+  const printed = [...stdout.matchAll(/^to bring back what was deleted: (.*)$/gm)].map(
+    ([, command]) => command,
+  );
+  expect(printed).not.toEqual([]);
+  const script = [`holdfast() { '${executablePath()}' "$@"; }`, "set -e", ...printed].join("\n");
+  return runCommand(["sh", "-c", script], { cwd: "/" });
+}
+
+/** All files of a root but those of its lock. */
+async function rootState(root: string): Promise<string[]> {
+  return (await folderState(root)).filter((line) => !line.startsWith(".holdfast"));
 }
 
 describe.each(FEW_STORES)("sessions delete from %s", (...kind) => {
@@ -35,7 +45,7 @@ describe.each(FEW_STORES)("sessions delete from %s", (...kind) => {
     );
     expect(gone.stdout).toContain(`\n2 deleted from ${store === "a.db" ? "sqlite" : "jsonl"}:${store}\n`);
     expect(await listed(folder, store)).toEqual(["c ok 3"]);
-    expect(await runPrinted(folder, gone)).toMatchObject({ code: 0 });
+    expect(await runPrinted(gone)).toMatchObject({ code: 0 });
     expect(await listed(folder, store)).toEqual(["a ok 3", "c ok 3", "it's ~/é ok 3"]);
     expect(await sessions(folder, "show", "it's ~/é", store, "--events")).toEqual(before);
   });
@@ -56,7 +66,7 @@ test("sessions delete names all of the trash where an id cannot be typed as it i
     "a\nb\u001b[2J",
   );
   expect(gone.stdout).toContain("\ndeleted a\\u000ab\\u001b[2J: moved to ");
-  expect(await runPrinted(folder, gone)).toMatchObject({ code: 0 });
+  expect(await runPrinted(gone)).toMatchObject({ code: 0 });
   expect(await listed(folder, "a.db")).toEqual(["-rf ok 3", "a\nb\u001b[2J ok 3"]);
 });
 
@@ -82,7 +92,15 @@ describe.each(FEW_STORES.slice(0, 2))("sessions delete from %s", (...kind) => {
         cwd: "/srv/x",
       },
       { kind: "deleted", id: "a" },
-      expect.objectContaining({ kind: "summary", sessions: 1, deleted: 1, failed: 0 }),
+      {
+        kind: "summary",
+        store: expect.any(String),
+        sessions: 1,
+        deleted: 1,
+        failed: 0,
+        gone: 0,
+        ...(store === "a.db" ? { overwritten: true } : {}),
+      },
     ]);
     expect(await listed(folder, store)).toEqual(["b ok 3"]);
     const left = await folderState(folder.path);
@@ -110,38 +128,30 @@ describe.each(FEW_STORES.slice(0, 2))("sessions delete from %s", (...kind) => {
     expect(await sessions(folder, "delete", other, "a", "--yes")).toMatchObject({ code: 3, stdout: "" });
     expect(existsSync(folder.at("none"))).toBe(false);
   });
+});
 
-  test("killed at any moment loses no session, and leaves none half", async () => {
-    const ids = Array.from({ length: 12 }, (_, k) => `s${k}`);
-    await using folder = await fewSessions(kind, async (open) => {
-      for (const id of ids) await plantTurns(open, id, { turns: 50 });
-    });
-    const args = ["sessions", "delete", store, ...ids, "--yes", "--json"];
-    await using child = Bun.spawn([executablePath(), ...args], {
-      cwd: folder.path,
-      env: cleanEnvironment(),
-      stdio: ["ignore", "pipe", "ignore"],
-    });
-    let output = "";
-    for await (const piece of child.stdout) {
-      output += new TextDecoder().decode(piece);
-      if (output.includes('"deleted"')) child.kill("SIGKILL");
-    }
-    await child.exited;
-    const trashes = [...new Bun.Glob(`${store}.trash/*`).scanSync({ cwd: folder.path, onlyFiles: false })];
-    expect(trashes).toHaveLength(1);
-    const all = await Promise.all([store, ...trashes].map((name) => listed(folder, name)));
-    expect([...new Set(all.flat())].sort()).toEqual(ids.map((id) => `${id} ok 150`).sort());
-    // What was told is gone from the store; the same command names what is gone, and does the rest without that.
-    const told = [...output.matchAll(/"kind":"deleted","id":"(\w+)"/g)].map(([, id]) => `${id} ok 150`);
-    expect(all[0]?.filter((line) => told.includes(line))).toEqual([]);
-    const again = await sessions(folder, ...args.slice(1));
-    const missing = linesOf(again).flatMap(({ kind: what, id }) => (what === "missing" ? [id] : []));
-    const left = ids.filter((id) => !missing.includes(id));
-    expect(all[0]?.length).toBe(left.length);
-    if (left.length > 0) expect((await sessions(folder, "delete", store, ...left, "--yes")).code).toBe(0);
-    expect(await listed(folder, store)).toEqual([]);
+test("sessions delete --purge says that text is left where another program reads it, and what removes it then does", async () => {
+  await using folder = await fewSessions(FEW_STORES[0], async (open) => {
+    await plant(open, "a", recordsOfDrafts([turnStart(1), userMessage(SECRET.repeat(500)), turnEnd(1)]));
+    await plantTurns(open, "b");
   });
+  const files = async () => {
+    const names = ["a.db", "a.db-wal"].filter((name) => existsSync(folder.at(name)));
+    return (await Promise.all(names.map((name) => Bun.file(folder.at(name)).text()))).join("");
+  };
+  await using reader = await LongReader.on(folder.at("a.db"));
+  const gone = await sessions(folder, "delete", "a.db", "a", "--yes", "--purge", "--json");
+  expect(gone).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^holdfast: text of it may still be /),
+  });
+  expect(linesOf(gone).at(-1)).toMatchObject({ deleted: 1, overwritten: false });
+  expect(await files()).toContain(SECRET);
+  await reader.leave();
+  expect(await files()).toContain(SECRET);
+  await sessions(folder, "rename", "b", "Another", "a.db");
+  expect(await files()).not.toContain(SECRET);
+  expect(await listed(folder, "a.db")).toEqual(["b ok 4"]);
 });
 
 test("sessions delete deletes nothing where a named session is missing, and an argument goes before a variable", async () => {
@@ -176,27 +186,55 @@ test("sessions delete keeps the rows of a session that cannot be read, for a sal
   expect(gone.code).toBe(0);
   expect(gone.stdout).toMatch(/moved to .*\.quarantine-1\n/);
   expect(await listed(folder, "a.db")).toEqual([]);
-  const { code, stdout } = await runPrinted(folder, gone);
+  const { code, stdout } = await runPrinted(gone);
   expect(code).toBe(0);
   expect(stdout).toStartWith("salvaged default as default-salvaged: ");
 });
 
-test("sessions delete moves a log as it is, whatever is in it, and with all that lies beside it", async () => {
-  await using folder = await fewSessions(FEW_STORES[2], (open) => plantTurns(open, "a"));
-  const log = folder.at("logs/--srv-x--/a/session.jsonl");
-  appendFileSync(log, "no event\n");
-  appendFileSync(`${log}.backup-1`, "kept");
-  const before = await folderState(folder.at("logs/--srv-x--"));
-  const gone = linesOf(await sessions(folder, "delete", "logs", "a", "--yes", "--json"));
-  const { path } = gone.find(({ kind }) => kind === "deleted") ?? {};
-  expect(existsSync(folder.at("logs/--srv-x--"))).toBe(false);
-  expect(await folderState(`${path}/..`)).toEqual(before);
+// The second time there are too many to be named one by one.
+test.each([2, 9])(
+  "what sessions delete prints brings back logs as they were, damaged or not (%d)",
+  async (count) => {
+    await using folder = await fewSessions(FEW_STORES[2], async (open) => {
+      for (let k = 0; k < count - 1; k += 1) await plantTurns(open, k === 0 ? ".it's" : `s${k}`);
+    });
+    const root = folder.at("logs");
+    const [first] = readdirSync(`${root}/--srv-x--`).sort();
+    const log = `${root}/--srv-x--/${first}/session.jsonl`;
+    appendFileSync(log, 'no event\n{"type":"turn/end","seq":3,"time":1,"data":{}}\n');
+    writeFileSync(`${log}.backup-1`, "kept");
+    mkdirSync(`${root}/--srv-y--`);
+    cpSync(log, `${root}/--srv-y--/flat.jsonl`);
+    const ids = [".it's", "flat", ...Array.from({ length: count - 2 }, (_, k) => `s${k + 1}`)];
+    const before = await rootState(root);
+    const gone = await sessions(folder, "delete", "logs", ...ids, "--yes");
+    expect(gone.stdout).toContain(`\n${count} deleted from jsonl:logs\n`);
+    expect(await rootState(root)).toEqual([]);
+    expect(await runPrinted(gone)).toEqual({ code: 0, stdout: "", stderr: "" });
+    expect(await rootState(root)).toEqual(before);
+    // What has come into the place meanwhile stays there.
+    const again = await sessions(folder, "delete", "logs", ...ids, "--yes");
+    await withStore(root, (open) => plantTurns(open, ".it's", { turns: 2 }), "none");
+    await runPrinted(again);
+    expect(await listed(folder, "logs")).toContain(".it's ok 6");
+  },
+);
+
+test("sessions delete has nothing to bring back of a session without an event", async () => {
+  await using folder = await TempFolder.create();
+  await makeStore(folder.at("a.db"));
+  damage(folder.at("a.db"), (database) => database.run("DELETE FROM records"));
+  const gone = await sessions(folder, "delete", "a.db", "default", "--yes", "--json");
+  expect(linesOf(gone).at(-1)).toMatchObject({ deleted: 1, trash: expect.any(String), restore: [] });
 });
 
 test.skipIf(process.platform === "win32")(
   "sessions delete asks on a terminal, and takes no for an answer",
   async () => {
-    await using folder = await fewSessions(FEW_STORES[0], (open) => plantTurns(open, "a"));
+    const title = userMessage("שלום\u202e");
+    await using folder = await fewSessions(FEW_STORES[0], (open) =>
+      plant(open, "a", recordsOfDrafts([turnStart(1), title, turnEnd(1)])),
+    );
     const answers = [
       ["n\r", 1, 1],
       ["\u0003", 130, 1],
@@ -204,6 +242,8 @@ test.skipIf(process.platform === "win32")(
     ] as const;
     for (const [keys, code, left] of answers) {
       await using terminal = new TerminalProcess(["sessions", "delete", "a.db", "a"], { cwd: folder.path });
+      // Text that runs from right to left turns nothing around, and turns of its own are shown.
+      await terminal.sees(/to delete a: “\u2068שלום\\u202e\u2069”, 1 Turn, /);
       await terminal.sees(/Delete 1 session from sqlite:a\.db\? \[y\/N\] /);
       terminal.type(keys);
       expect(await terminal.exited).toEqual({ code });

@@ -1,10 +1,11 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { z } from "zod";
-import { recordTexts, type SessionRecord } from "../../src/session/records.ts";
+import type { SessionRecord } from "../../src/session/records.ts";
 import { title } from "../contract/support.ts";
 import { makeStore } from "../fixtures/damaged-store.ts";
 import { executablePath, type Finished, runCommand, runHoldfast } from "../fixtures/executable.ts";
-import { plant, recordsOfDrafts, recordsOfTexts, withStore } from "../fixtures/stored-sessions.ts";
+import { sha256 } from "../fixtures/sha256.ts";
+import { plant, recordsOfDrafts, recordsOfTexts, textsOf, withStore } from "../fixtures/stored-sessions.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
 // Real processes, perhaps on a busy machine.
@@ -12,14 +13,6 @@ setDefaultTimeout(30_000);
 
 function show(...args: readonly string[]): Promise<Finished> {
   return runHoldfast(["sessions", "show", ...args]);
-}
-
-function sha256(text: string | Uint8Array): string {
-  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
-}
-
-function textsOf(records: readonly SessionRecord[]): string[] {
-  return records.flatMap((record) => [...recordTexts(record)]);
 }
 
 /** A store in a new folder with the session `s` that holds these records. */

@@ -17,7 +17,11 @@ function sessions(folder: TempFolder, ...args: readonly string[]): Promise<Finis
   return runHoldfast(["sessions", ...args], { cwd: folder.path });
 }
 
-const reportSchema = z.looseObject({ state: z.string(), id: z.string().optional() });
+const reportSchema = z.looseObject({
+  kind: z.enum(["session", "file", "summary"]),
+  state: z.string().optional(),
+  id: z.string().optional(),
+});
 
 function reports({ stdout }: Finished): z.infer<typeof reportSchema>[] {
   return stdout
@@ -64,7 +68,18 @@ describe("sessions import", () => {
     expect((await sessions(folder, "import", "logs", "--to", "c.db")).code).toBe(0);
     expect(await digests(folder.at("c.db"))).toEqual(expected);
     const again = reports(await sessions(folder, "import", "all.jsonl", "logs", "--to", "c.db", "--json"));
-    expect(again.map(({ state }) => state)).toEqual(["there", "there", "there", "there"]);
+    expect(again.slice(0, -1).map(({ kind, state }) => [kind, state])).toEqual(
+      Array.from({ length: 4 }, () => ["session", "there"]),
+    );
+    expect(again.at(-1)).toEqual({
+      kind: "summary",
+      read: 4,
+      imported: 0,
+      there: 4,
+      failed: 0,
+      salvaged: 0,
+      empty: 0,
+    });
     expect(await folderState(folder.at("logs"))).toEqual(before);
   });
 
@@ -89,7 +104,8 @@ describe("sessions import", () => {
       { id: "s", state: "failed", code: "corrupt" },
       { id: "one", state: "failed", reason: expect.stringMatching(/all\.jsonl, .*byte \d+, row 3\b/) },
       { id: "two", state: "imported", events: 2 },
-      { file: "gone", state: "failed", code: "not-found" },
+      { kind: "file", file: "gone", state: "failed", code: "not-found" },
+      { kind: "summary", read: 3, imported: 1, there: 0, failed: 3 },
     ]);
     const salvaged = reports(await sessions(folder, ...args, "--salvage"));
     expect(salvaged).toMatchObject([
@@ -97,9 +113,10 @@ describe("sessions import", () => {
       { id: "one", state: "salvaged", newId: "one-salvaged" },
       { id: "two", state: "there" },
       { file: "gone", state: "failed" },
+      { kind: "summary", read: 3, there: 1, failed: 1, salvaged: 2 },
     ]);
     const again = reports(await sessions(folder, ...args, "--salvage"));
-    expect(again.map(({ state }) => state)).toEqual(["there", "there", "there", "failed"]);
+    expect(again.map(({ state }) => state)).toEqual(["there", "there", "there", "failed", undefined]);
   });
 
   test("takes what is whole of a log that was never finished, and its rest later; no other session of its id", async () => {

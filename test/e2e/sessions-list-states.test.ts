@@ -9,6 +9,7 @@ import { type CommandOptions, type Finished, runHoldfast } from "../fixtures/exe
 import {
   headerText,
   plant,
+  plantSmall,
   recordsOfDrafts,
   recordsOfTexts,
   withStore,
@@ -31,13 +32,6 @@ function listed({ stdout }: Finished): z.infer<typeof sessionSchema>[] {
   return lines
     .filter((line) => !line.startsWith('{"page"'))
     .map((line) => sessionSchema.parse(JSON.parse(line)));
-}
-
-/** Stores sessions of one event each. */
-async function fill(name: string, ids: readonly string[]): Promise<void> {
-  await withStore(name, async (store) => {
-    for (const id of ids) await plant(store, id, recordsOfDrafts([title(0)]));
-  });
 }
 
 describe("a session that is not sound is listed with its state and the reason:", () => {
@@ -66,7 +60,7 @@ describe("a session that is not sound is listed with its state and the reason:",
   test("files of several places with one id, and a log of a later format", async () => {
     await using folder = await TempFolder.create();
     const root = folder.at("logs");
-    await fill(`jsonl:${root}`, ["twice", "later"]);
+    await plantSmall(`jsonl:${root}`, ["twice", "later"]);
     const project = "--srv-x--";
     await cp(`${root}/${project}/twice`, `${root}/other/twice`, { recursive: true });
     await rename(

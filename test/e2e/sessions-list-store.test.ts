@@ -1,9 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
-import { title } from "../contract/support.ts";
 import { type CommandOptions, type Finished, runHoldfast } from "../fixtures/executable.ts";
 import { folderState } from "../fixtures/folder-state.ts";
-import { plant, recordsOfDrafts, withStore } from "../fixtures/stored-sessions.ts";
+import { plantSmall } from "../fixtures/stored-sessions.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
 // Real processes, perhaps on a busy machine.
@@ -15,19 +14,12 @@ function list(args: readonly string[], options: CommandOptions = {}): Promise<Fi
   return runHoldfast(["sessions", "list", ...args], options);
 }
 
-/** Stores sessions of one event each. */
-async function fill(name: string, ids: readonly string[]): Promise<void> {
-  await withStore(name, async (store) => {
-    for (const id of ids) await plant(store, id, recordsOfDrafts([title(0)]));
-  });
-}
-
 describe("which store is read", () => {
   test("is said by an argument, a flag or a variable, in this order", async () => {
     await using folder = await TempFolder.create();
-    await fill(folder.at("a.db"), ["in-a"]);
-    await fill(folder.at("b.db"), ["in-b"]);
-    await fill(`jsonl:${folder.at("logs")}`, ["in-logs"]);
+    await plantSmall(folder.at("a.db"), ["in-a"]);
+    await plantSmall(folder.at("b.db"), ["in-b"]);
+    await plantSmall(`jsonl:${folder.at("logs")}`, ["in-logs"]);
     const env = { HOLDFAST_SESSION_DB: "a.db" };
     const cases: ReadonlyArray<readonly [readonly string[], Record<string, string>, string]> = [
       [[], env, "in-a"],

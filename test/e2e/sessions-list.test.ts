@@ -85,6 +85,21 @@ describe("a list", () => {
     });
   });
 
+  test.each(["sqlite", "jsonl"])("shows what a session has come to since the last one: %s", async (kind) => {
+    await using folder = await TempFolder.create();
+    const options = { cwd: folder.path, env: ENV };
+    const name = `${kind}:${folder.at("store")}`;
+    await makeFew(name);
+    await list([name], options);
+    const renamed = { type: "session/title", seq: 4, time: STARTED + 9 * HOUR, data: { title: "Cheese" } };
+    await withStore(name, (store) => store.append("milk", [renamed]));
+    const grown = await list([name, "--limit", "1"], options);
+    expect(grown.stdout.split("\n")[1]).toBe(
+      "milk  Cheese  2023-11-14 22:13  2023-11-15 07:13      2       5  519 B  interrupted",
+    );
+    expect(await list([name, "--limit", "1", "--no-cache"], options)).toEqual(grown);
+  });
+
   test("is filtered, and then paged, with a total and a way to go on", async () => {
     await using folder = await TempFolder.create();
     await makeFew(folder.at("a.db"));

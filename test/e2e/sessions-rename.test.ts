@@ -30,7 +30,8 @@ test("sessions rename refuses a session that there is not, a held store, and wha
   const rename = async (id: string, title: string) =>
     (await sessions(folder, "rename", id, title, "a.db")).code;
   expect(await rename("x", "T")).toBe(3);
-  for (const title of [" ", "a\nb", "x".repeat(501)]) expect(await rename("s", title)).toBe(2);
+  for (const title of [" ", "a\nb", "x".repeat(501), "🥛".repeat(501)])
+    expect(await rename("s", title)).toBe(2);
   await withStore(folder.at("a.db"), async () => expect(await rename("s", "T")).toBe(6));
   expect(await listed(folder, "a.db")).toEqual(["s ok 3"]);
 });
@@ -39,6 +40,8 @@ test("sessions rename closes a Turn that was left open, as whoever goes on with 
   await using folder = await fewSessions(FEW_STORES[0], (open) =>
     plant(open, "origin", recordsOfDrafts([turnStart(1), userMessage("Go on.")])),
   );
-  const { stdout } = await sessions(folder, "rename", "ori", "T", "a.db");
-  expect(stdout).toBe("renamed origin: T (event 3, after 1 that close its last Turn)\n");
+  // As long as a title can be, in characters and not in UTF-16 units.
+  const title = "🥛".repeat(500);
+  const { stdout } = await sessions(folder, "rename", "ori", title, "a.db");
+  expect(stdout).toBe(`renamed origin: ${title} (event 3, after 1 that close its last Turn)\n`);
 });

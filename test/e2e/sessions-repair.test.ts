@@ -1,6 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
-import { z } from "zod";
 import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.ts";
 import {
   assistantMessage,
@@ -11,7 +10,7 @@ import {
   turnStart,
   userMessage,
 } from "../fixtures/event-drafts.ts";
-import { type Finished, runHoldfast } from "../fixtures/executable.ts";
+import { linesOf, sessions } from "../fixtures/few-sessions.ts";
 import { folderState } from "../fixtures/folder-state.ts";
 import { HostLab } from "../fixtures/host-lab.ts";
 import { textReply } from "../fixtures/provider-server.ts";
@@ -24,20 +23,6 @@ import { buildLog } from "../store/jsonl/log-bytes.ts";
 setDefaultTimeout(60_000);
 
 const AT = { turn: 1, step: 1 };
-
-function sessions(folder: TempFolder, ...args: readonly string[]): Promise<Finished> {
-  return runHoldfast(["sessions", ...args], { cwd: folder.path });
-}
-
-const lineSchema = z.looseObject({ kind: z.string() });
-
-/** What `--json` printed, line by line. */
-function printed({ stdout }: Finished): z.infer<typeof lineSchema>[] {
-  return stdout
-    .split("\n")
-    .slice(0, -1)
-    .map((line) => lineSchema.parse(JSON.parse(line)));
-}
 
 /** A store with the damaged session `default`, and what a repair of it is to say. */
 interface Case {
@@ -146,7 +131,7 @@ describe.each(CASES)("sessions repair of %s", (_, { args, file, step, named, kep
     await make(folder);
     const finished = await sessions(folder, "repair", "default", "gone", ...args, "--json");
     expect(finished).toMatchObject({ code: 3, stderr: "" });
-    expect(printed(finished)).toMatchObject([
+    expect(linesOf(finished)).toMatchObject([
       { kind: "missing", id: "gone" },
       {
         kind: "step",

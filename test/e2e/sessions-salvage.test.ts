@@ -1,10 +1,10 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { chmod, link } from "node:fs/promises";
-import { z } from "zod";
 import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.ts";
 import { turnEnd, turnStart, userMessage } from "../fixtures/event-drafts.ts";
 import { cleanEnvironment, executablePath, type Finished, runHoldfast } from "../fixtures/executable.ts";
+import { linesOf, sessions } from "../fixtures/few-sessions.ts";
 import { folderState } from "../fixtures/folder-state.ts";
 import { HostLab } from "../fixtures/host-lab.ts";
 import { poll } from "../fixtures/poll.ts";
@@ -18,15 +18,7 @@ import { buildLog } from "../store/jsonl/log-bytes.ts";
 setDefaultTimeout(60_000);
 
 function salvage(folder: TempFolder, ...args: readonly string[]): Promise<Finished> {
-  return runHoldfast(["sessions", "salvage", ...args], { cwd: folder.path });
-}
-
-const reportSchema = z.looseObject({ id: z.string(), state: z.string() });
-
-/** What `--json` printed, line by line. */
-function reports({ stdout }: Finished): z.infer<typeof reportSchema>[] {
-  const lines = stdout.split("\n").slice(0, -1);
-  return lines.map((line) => reportSchema.parse(JSON.parse(line)));
+  return sessions(folder, "salvage", ...args);
 }
 
 /** A folder with a log `broken` of which the second batch is gone. */
@@ -87,7 +79,7 @@ describe("sessions salvage", () => {
     const from = ["--from", "a.db", "--to"];
     const damaged = await salvage(folder, ...from, "b.db", "--json");
     expect(damaged).toMatchObject({ code: 0, stderr: "" });
-    expect(reports(damaged)).toMatchObject([
+    expect(linesOf(damaged)).toMatchObject([
       {
         id: "default",
         state: "salvaged",
@@ -103,14 +95,14 @@ describe("sessions salvage", () => {
       },
       { id: "other", state: "sound", events: 2 },
     ]);
-    const all = reports(await salvage(folder, ...from, "c.db", "--all", "--json"));
+    const all = linesOf(await salvage(folder, ...from, "c.db", "--all", "--json"));
     expect(all.map(({ id, state }) => [id, state])).toEqual([
       ["default", "salvaged"],
       ["other", "salvaged"],
     ]);
     const named = await salvage(folder, "other", "gone", ...from, "d.db", "--json");
     expect(named.code).toBe(3);
-    expect(reports(named)).toMatchObject([
+    expect(linesOf(named)).toMatchObject([
       { id: "gone", state: "failed", code: "not-found" },
       { id: "other", state: "salvaged", missing: 0 },
     ]);
@@ -159,7 +151,7 @@ describe("sessions salvage", () => {
   test("gives the new session the id that is asked for", async () => {
     await using folder = await withBrokenLog();
     const finished = await salvage(folder, "--from", "broken", "--to", "new.db", "--id", "mine", "--json");
-    expect(reports(finished)).toMatchObject([{ id: "s", newId: "mine" }]);
+    expect(linesOf(finished)).toMatchObject([{ id: "s", newId: "mine" }]);
     // Another log: what is there is not its salvage.
     await Bun.write(folder.at("whole"), buildLog("s", "none", BATCHES).bytes);
     expect(await salvage(folder, "--from", "whole", "--to", "new.db", "--id", "mine")).toMatchObject({
@@ -253,7 +245,7 @@ describe("a salvage that is stopped in the middle of a long log", () => {
     }
     const again = await runHoldfast([...args, "--json"], { cwd: folder.path });
     expect(again.code).toBe(0);
-    const [report] = reports(again);
+    const [report] = linesOf(again);
     expect(report).toMatchObject({
       state: "salvaged",
       newId: "s-salvaged",

@@ -1,7 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { truncate } from "node:fs/promises";
 import type { EventDraft } from "../../src/session/events.ts";
-import { recordTexts, type SessionRecord } from "../../src/session/records.ts";
 import { title } from "../contract/support.ts";
 import { damage, makeStore, rewriteBody, SEQ } from "../fixtures/damaged-store.ts";
 import {
@@ -21,20 +20,13 @@ import { folderState } from "../fixtures/folder-state.ts";
 import { HostLab, STORES } from "../fixtures/host-lab.ts";
 import { recordsOf } from "../fixtures/logs.ts";
 import { textReply } from "../fixtures/provider-server.ts";
+import { sha256 } from "../fixtures/sha256.ts";
 import { AT, holding, show, TALK } from "../fixtures/shown-session.ts";
-import { plant, recordsOfDrafts, withStore } from "../fixtures/stored-sessions.ts";
+import { plant, recordsOfDrafts, textsOf, withStore } from "../fixtures/stored-sessions.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
 // Real processes, perhaps on a busy machine.
 setDefaultTimeout(30_000);
-
-function sha256(text: string | Uint8Array): string {
-  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
-}
-
-function textsOf(records: readonly SessionRecord[]): string[] {
-  return records.flatMap((record) => [...recordTexts(record)]);
-}
 
 describe("a damaged session", () => {
   test("is shown up to the damage, which stderr names, with exit code 5, in every form", async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
-import { z } from "zod";
 import { title } from "../contract/support.ts";
 import { damage, makeStore, rewriteBody } from "../fixtures/damaged-store.ts";
 import { turnStart, userMessage } from "../fixtures/event-drafts.ts";
@@ -12,10 +11,13 @@ import {
   runCommand,
   runHoldfast,
 } from "../fixtures/executable.ts";
+import { linesOf } from "../fixtures/few-sessions.ts";
 import { folderState } from "../fixtures/folder-state.ts";
+import { sha256 } from "../fixtures/sha256.ts";
 import {
   headerText,
   plant,
+  plantSmall,
   recordsOfDrafts,
   recordsOfTexts,
   withStore,
@@ -31,27 +33,6 @@ function verify(args: readonly string[], options: CommandOptions = {}): Promise<
   return runHoldfast(["sessions", "verify", ...args], options);
 }
 
-const lineSchema = z.looseObject({ kind: z.string() });
-
-/** What `--json` printed, line by line. */
-function printed({ stdout }: Finished): z.infer<typeof lineSchema>[] {
-  return stdout
-    .split("\n")
-    .slice(0, -1)
-    .map((line) => lineSchema.parse(JSON.parse(line)));
-}
-
-/** Stores sessions of one event each. */
-async function fill(name: string, ids: readonly string[]): Promise<void> {
-  await withStore(name, async (store) => {
-    for (const id of ids) await plant(store, id, recordsOfDrafts([title(0)]));
-  });
-}
-
-function sha256(text: string): string {
-  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
-}
-
 const [TITLE] = recordsOfDrafts([title(0)]);
 const DIGEST = sha256(TITLE?.text ?? "");
 
@@ -61,7 +42,7 @@ describe.each(["--session-db", "--session-dir"] as const)("verify %s", (flag) =>
 
   test("of a sound store says so of each session, with its digest", async () => {
     await using folder = await TempFolder.create();
-    await fill(name.replace(":", `:${folder.path}/`), ["one", "two"]);
+    await plantSmall(name.replace(":", `:${folder.path}/`), ["one", "two"]);
     const ok = (id: string) => `ok ${id}: 1 event, sha256 ${DIGEST.slice(0, 12)}…\n`;
     const finished = await verify([flag, path], { cwd: folder.path });
     expect(finished).toEqual({
@@ -95,21 +76,21 @@ describe.each(["--session-db", "--session-dir"] as const)("verify %s", (flag) =>
     const finished = await verify(["s", "gone", flag, path, "--json"], { cwd: folder.path });
     expect(finished).toMatchObject({ code: 3, stderr: "" });
     const found = "Turn 1";
-    expect(printed(finished)).toMatchObject([
+    expect(linesOf(finished)).toMatchObject([
       { kind: "store", store: name, state: "ok", errors: 0, notes: 0 },
       { kind: "finding", session: "s", severity: "note", code: "open-turn", place: { seq: 1 }, found },
       { kind: "session", id: "s", state: "ok", events: 2, errors: 0, notes: 1 },
       { kind: "missing", id: "gone" },
       { kind: "summary", sessions: 1, ok: 1, missing: 1, events: 2, errors: 0, notes: 1 },
     ]);
-    const [, , session] = printed(finished);
+    const [, , session] = linesOf(finished);
     const shown = await runHoldfast(["sessions", "show", "s", path, "--json"], { cwd: folder.path });
     expect(session?.["digest"]).toBe(JSON.parse(shown.stdout).digest);
   });
 
   test("of a store without sessions says so, and is no failure", async () => {
     await using folder = await TempFolder.create();
-    await fill(name.replace(":", `:${folder.path}/`), []);
+    await plantSmall(name.replace(":", `:${folder.path}/`), []);
     expect(await verify([flag, path], { cwd: folder.path })).toEqual({
       code: 0,
       stdout: "0 sessions; 0 errors, 0 notes\n",
@@ -205,7 +186,7 @@ describe("verify that is stopped in the middle of a long log", () => {
     ["SIGTERM", 143],
   ] as const)("by %s says so, after what it found until then", async (signal, code) => {
     await using folder = await TempFolder.create();
-    await fill(`jsonl:${folder.at("logs")}`, ["a"]);
+    await plantSmall(`jsonl:${folder.at("logs")}`, ["a"]);
     const filler = "0123456789".repeat(1_000);
     const lines = Array.from(
       { length: 8_000 },

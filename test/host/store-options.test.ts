@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { parseConfig } from "../../src/host/config.ts";
+import { effectiveConfig } from "../../src/host/effective.ts";
 import { chosenStore, storeAndId, storeAndIds, withOneStore } from "../../src/host/store-options.ts";
 import { type RawOptions, UsageError } from "../../src/host/usage.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
@@ -52,6 +54,23 @@ describe("the store that is read", () => {
   ])("must be named, and by one name: %p %p", (raw, argument) => {
     expect(() => chosenStore(raw, argument)).toThrow(UsageError);
   });
+});
+
+test("a home of dsh is the logs in it by whatever name, for commands and for an agent", async () => {
+  await using folder = await TempFolder.create();
+  await Bun.write(folder.at("home/sessions/--srv-x--/a/session.jsonl"), "");
+  const [home, logs] = [folder.at("home"), folder.at("home/sessions")];
+  const raw = { sessionDir: { value: home, source: "HOLDFAST_SESSION_DIR" } };
+  const name = { kind: "jsonl", path: logs };
+  expect(chosenStore(raw, undefined)).toEqual(chosenStore({}, home));
+  expect(chosenStore(raw, undefined)).toMatchObject(name);
+  expect(storeAndIds(raw, ["a"])).toMatchObject({ name, ids: ["a"] });
+  expect(parseConfig(raw, {}).sessionDir).toBe(logs);
+  const settings = effectiveConfig(raw, {}).settings;
+  expect(settings.find((setting) => setting.name === "sessionDir")).toMatchObject({ value: logs });
+  // One that a Host used by this name has its own logs there.
+  await Bun.write(folder.at("home/.holdfast.lock"), "");
+  expect(parseConfig(raw, {}).sessionDir).toBe(home);
 });
 
 describe("a store among ids", () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { statSync } from "node:fs";
 import { compactJsonl } from "../../src/store/jsonl/compactor.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 import { bringDsh } from "./dsh.ts";
@@ -27,6 +28,12 @@ describe.skipIf(missing !== undefined)(
           for (const { id } of root.sessions) states.add((await compactor.compact(id)).state);
         }
         expect([states.has("compacted"), states.has("refused")]).toEqual([true, false]);
+        // 1,562,636 bytes before.
+        if (name === "workload") {
+          expect(files.map((file) => statSync(folder.at(file)).size).every((size) => size < 560_000)).toBe(
+            true,
+          );
+        }
         const [read] = await dsh.read([{ root: folder.path, encoding: root.encoding }]);
         const expected = expectedReadings(root.sessions);
         expect(dshReadings(read, expected)).toEqual(expected);

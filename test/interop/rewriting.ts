@@ -1,9 +1,11 @@
+import { type EncodedEvent, packBatch } from "../../src/session/encoding.ts";
 import type { SessionHeader } from "../../src/session/header.ts";
-import { type EncodedEvent, packBatch, recordEvents, type SessionRecord } from "../../src/session/records.ts";
+import { recordEvents, type SessionRecord } from "../../src/session/records.ts";
 import { isRunType } from "../../src/session/runs.ts";
 import { openJsonl } from "../../src/store/jsonl/index.ts";
 import type { SessionPersistence, SessionSnapshot } from "../../src/store/persistence.ts";
 import { encodeRecord } from "../fixtures/encode-record.ts";
+import { sha256 } from "../fixtures/sha256.ts";
 import type { Encoding } from "./dsh.ts";
 import { blanked, type Reading } from "./samples.ts";
 
@@ -79,8 +81,4 @@ export async function recover(
     readings.push({ before, after: readingOf(await store.load(id)) });
   }
   return readings;
-}
-
-function sha256(text: string): string {
-  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
 }

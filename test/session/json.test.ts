@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { encodeDraft } from "../../src/session/encoding.ts";
 import { NotSerialisableError } from "../../src/session/errors.ts";
 import {
   findJsonFault,
@@ -8,7 +9,7 @@ import {
   MAX_JSON_DEPTH,
   snapshotJson,
 } from "../../src/session/json.ts";
-import { decodeRecord, encodeDraft } from "../../src/session/records.ts";
+import { decodeRecord } from "../../src/session/records.ts";
 import { jsonObject, jsonValue } from "../fixtures/arbitraries.ts";
 
 function refusal(value: unknown): NotSerialisableError {

@@ -1,13 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { encodeEvent, packBatch } from "../../src/session/encoding.ts";
 import { RunMerger } from "../../src/session/merge-runs.ts";
-import {
-  type DecodedRecord,
-  decodeRecord,
-  encodeEvent,
-  packBatch,
-  recordTexts,
-} from "../../src/session/records.ts";
+import { type DecodedRecord, decodeRecord, recordTexts } from "../../src/session/records.ts";
 import { arbitraryEvents, batchSizes, inBatches } from "../fixtures/arbitraries.ts";
 
 /** Texts of records as they are merged. */

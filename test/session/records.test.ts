@@ -1,15 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { encodeDraft, encodeEvent, packBatch } from "../../src/session/encoding.ts";
 import type { EventDraft, SessionEvent } from "../../src/session/events.ts";
-import {
-  decodeRecord,
-  encodeDraft,
-  encodeEvent,
-  packBatch,
-  recordEvents,
-  recordTexts,
-  type SessionRecord,
-} from "../../src/session/records.ts";
+import { decodeRecord, recordEvents, recordTexts, type SessionRecord } from "../../src/session/records.ts";
 import { allEventDrafts, arbitraryEvents, batchSizes, inBatches, toEvents } from "../fixtures/arbitraries.ts";
 import { encodeRecord } from "../fixtures/encode-record.ts";
 import { callDelta, chunk, reasoningDelta, textDelta, userMessage } from "../fixtures/event-drafts.ts";

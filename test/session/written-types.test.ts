@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { encodeEvent, packBatch } from "../../src/session/encoding.ts";
 import type { SessionEvent } from "../../src/session/events.ts";
-import { decodeRecord, encodeEvent, packBatch, recordTexts } from "../../src/session/records.ts";
+import { decodeRecord, recordTexts } from "../../src/session/records.ts";
 import { MAX_RUN } from "../../src/session/runs.ts";
 import { jsonObject, oddString } from "../fixtures/arbitraries.ts";
 

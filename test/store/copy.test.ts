@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { encodeEvent } from "../../src/session/encoding.ts";
 import type { EventDraft } from "../../src/session/events.ts";
-import { decodeRecord, encodeEvent, recordTexts } from "../../src/session/records.ts";
+import { decodeRecord, recordTexts } from "../../src/session/records.ts";
 import { copySession } from "../../src/store/copy.ts";
 import { openMemory } from "../../src/store/memory/index.ts";
 import type { SessionPersistence } from "../../src/store/persistence.ts";

@@ -1,20 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { decodeRecord, encodeEvent, recordTexts, type SessionRecord } from "../../src/session/records.ts";
+import { encodeEvent } from "../../src/session/encoding.ts";
+import { decodeRecord, recordTexts, type SessionRecord } from "../../src/session/records.ts";
 import { LogDigest } from "../../src/store/digest.ts";
 import { deltas, title } from "../contract/support.ts";
 import { arbitraryEvents, batchSizes } from "../fixtures/arbitraries.ts";
 import { toEvents } from "../fixtures/event-drafts.ts";
 import { recordsOf } from "../fixtures/logs.ts";
+import { sha256 } from "../fixtures/sha256.ts";
 
 function digestOf(records: readonly SessionRecord[]): string {
   const digest = new LogDigest();
   for (const record of records) digest.add(record);
   return digest.hex();
-}
-
-function sha256(text: string): string {
-  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
 }
 
 const EVENTS = toEvents([title(0), ...deltas(9), title(1), ...deltas(2), title(2)]);

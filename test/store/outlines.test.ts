@@ -223,7 +223,7 @@ describe("the cache", () => {
     ["empty", () => ""],
     ["cut off", (text: string) => text.slice(0, -9)],
     ["changed in one letter", (text: string) => text.replace('"events":6', '"events":7')],
-    ["of another version", (text: string) => text.replace('"version":2', '"version":1')],
+    ["of another version", (text: string) => text.replace('"version":3', '"version":2')],
     ["of another store", (text: string) => text.replace("jsonl:", "sqlite:")],
     ["no cache at all", () => "Remember the milk.\n"],
     [

@@ -24,6 +24,10 @@ function parentOf(events: number): LogView {
   return new LogView(recordsOfDrafts(drafts));
 }
 
+async function* pagesOf(parent: LogView) {
+  yield [...parent.records()].map((record) => ({ record }));
+}
+
 async function expectSeeded(store: SessionPersistence, parent: LogView): Promise<void> {
   const { log } = await store.inspect(HEADER.id);
   expect([...log.texts(0, parent.length)]).toEqual([...parent.texts()]);
@@ -41,7 +45,7 @@ describe("the seed of a fork", () => {
       await using database = await openSqlite({ ...options, path: folder.at("a.db") });
       await using logs = await openJsonl({ ...options, root: folder.at("logs"), encoding: "zstd" });
       for (const store of [database, logs]) {
-        await storeSeed(store, HEADER, parent, events, 7);
+        await storeSeed(store, HEADER, pagesOf(parent), events, 7);
         await expectSeeded(store, parent);
       }
       // No reader has to unfold all of it for its end, and damage to the last frame costs the mark alone.
@@ -64,7 +68,9 @@ describe("the seed of a fork", () => {
         const isEnd = records.some(({ type }) => type === "session/end-seed");
         return isEnd ? Promise.reject(full) : importRecords(header, records);
       };
-      const failed = storeSeed(store, HEADER, parent, parent.length, 7).catch((error: unknown) => error);
+      const failed = storeSeed(store, HEADER, pagesOf(parent), parent.length, 7).catch(
+        (error: unknown) => error,
+      );
       expect(await failed).toBe(full);
       expect((await store.list()).items).toEqual([]);
     }

@@ -3,7 +3,9 @@ import { cpSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { SYSTEM } from "../../src/store/file-system.ts";
 import { JsonlRemover } from "../../src/store/jsonl/remover.ts";
 import { openStore, storePaths } from "../../src/store/open-store.ts";
+import { PurgeNote } from "../../src/store/purge-note.ts";
 import { openRemover, TrashFolder, trashOf } from "../../src/store/trash.ts";
+import { findTrashed } from "../../src/store/trashed.ts";
 import { rejectionOf } from "../contract/support.ts";
 import { FEW_STORES, fewSessions, plantTurns } from "../fixtures/few-sessions.ts";
 import { folderState } from "../fixtures/folder-state.ts";
@@ -30,6 +32,46 @@ describe("the trash of a store", () => {
       expect(trash.path).toBe(folder.at(name));
       trash.make();
     }
+  });
+});
+
+describe("what was deleted before", () => {
+  test("is found in the trash by its id, in whatever form it lies there, the last one first", async () => {
+    await using folder = await fewSessions(FEW_STORES[2], (store) => plantTurns(store, "a"));
+    const name = { kind: "jsonl", path: folder.at("logs") } as const;
+    const [first, last] = [
+      folder.at("logs.trash/20250102T030405Z"),
+      folder.at("logs.trash/20260102T030405Z"),
+    ];
+    for (const root of [first, last, folder.at("logs.trash/other")])
+      cpSync(folder.at("logs"), root, { recursive: true });
+    cpSync(folder.at(LOG), `${first}/--srv-x--/flat.jsonl`);
+    const head = { session: "rows", source: "a.db", reason: { code: "damaged", message: "" }, cutAt: {} };
+    const line = JSON.stringify({ type: "holdfast-quarantine", version: 1, ...head });
+    await Bun.write(`${last}/session-1.quarantine-1`, `${line}\n`);
+    await Bun.write(`${last}/session-2.quarantine-1`, "none\n");
+    expect([...findTrashed(name, ["a", "flat", "rows", "b"])].sort()).toEqual([
+      ["a", `${last}/--srv-x--/a`],
+      ["flat", `${first}/--srv-x--/flat.jsonl`],
+      ["rows", `${last}/session-1.quarantine-1`],
+    ]);
+    expect(findTrashed({ ...name, path: folder.at("none") }, ["a"]).size).toBe(0);
+  });
+
+  test("for good is noted until that is done, beside what was noted, where the trash can be written", async () => {
+    await using folder = await TempFolder.create();
+    const name = { kind: "sqlite", path: folder.at("a.db") } as const;
+    await new PurgeNote(name).add(["a", "b"]);
+    await new PurgeNote(name).add(["c"]);
+    const note = new PurgeNote(name);
+    expect(["a", "b", "c", "d"].map((id) => note.has(id))).toEqual([true, true, true, false]);
+    await Bun.write(folder.at("a.db.trash/.purge.json.partial-1a2b"), "[");
+    note.drop();
+    note.drop();
+    expect(existsSync(folder.at("a.db.trash"))).toBe(false);
+    await Bun.write(folder.at("a.db.trash"), "a file");
+    await note.add(["a"]);
+    expect(new PurgeNote(name).has("a")).toBe(false);
   });
 });
 

@@ -1,5 +1,5 @@
 import { HoldfastError } from "../../session/errors.ts";
-import { findJsonFault, type JsonObject, type JsonValue } from "../../session/json.ts";
+import { findJsonFault, isJsonObject, type JsonObject, type JsonValue } from "../../session/json.ts";
 import { clip } from "../../session/text.ts";
 import { waitFor } from "../../session/wait-for.ts";
 import type { ToolDescriptor } from "../provider.ts";
@@ -147,11 +147,6 @@ function parseArguments(text: string): JsonObject | string {
   const fault = findJsonFault(value);
   if (fault !== undefined) return `The arguments hold ${fault.problem}. ${again}`;
   return isJsonObject(value) ? value : `The arguments are not a JSON object. ${again}`;
-}
-
-// Only for what JSON.parse returned: its objects hold JSON and nothing else.
-function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function checkLimit(limit: number, what: string): number {

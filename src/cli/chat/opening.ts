@@ -1,6 +1,6 @@
-import type { RuntimeConfig } from "../../host/config.ts";
+import { type RuntimeConfig, storeOf } from "../../host/config.ts";
 import type { Runtime } from "../../host/runtime.ts";
-import { formatStoreName, type StoreName } from "../../store/store-name.ts";
+import { formatStoreName } from "../../store/store-name.ts";
 import { printableLine } from "../printable.ts";
 import { showCommand } from "../sessions/next-step.ts";
 import type { TranscriptStyle } from "../sessions/show/transcript-style.ts";
@@ -36,9 +36,4 @@ export function inputHistory({ agent: { session } }: Runtime): string[] {
     }
   }
   return inputs.reverse();
-}
-
-function storeOf({ sessionDb, sessionDir }: RuntimeConfig): StoreName | undefined {
-  if (sessionDb !== undefined) return { kind: "sqlite", path: sessionDb };
-  return sessionDir === undefined ? undefined : { kind: "jsonl", path: sessionDir };
 }

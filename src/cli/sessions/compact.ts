@@ -15,7 +15,7 @@ import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
 import { type CompactReport, reportJson, reportText, summaryJson, summaryText } from "./compact-report.ts";
 import { resolveSessionId } from "./session-id.ts";
-import { summaries } from "./summaries.ts";
+import { idsOldestFirst } from "./summaries.ts";
 
 export interface CompactFlags {
   readonly all: boolean;
@@ -24,6 +24,10 @@ export interface CompactFlags {
   readonly dryRun: boolean;
   readonly json: boolean;
 }
+
+/** Whoever looks into a database with SQL would miss events without a word. */
+const SQL_NOTE =
+  "compacted events are not in the view session_events, which SQL reads, until `holdfast sessions compact --expand`";
 
 /** After such an error no other session can be written either. */
 const FATAL = new Set(["storage-full", "closed"]);
@@ -90,6 +94,8 @@ class CompactCommand {
     const notTried = ids.length - reports.length;
     const summary = { reports, notTried, sizes, dryRun };
     await this.#print(summaryText(summary), summaryJson(summary));
+    const isHidden = !dryRun && reports.some(({ state }) => state === "compacted");
+    if (isHidden && this.#name.kind === "sqlite") process.stderr.write(`holdfast: ${SQL_NOTE}\n`);
     if (this.#signal.aborted)
       process.stderr.write(
         `holdfast: stopped; ${notTried} of ${ids.length} sessions are left as they were\n`,
@@ -107,12 +113,8 @@ class CompactCommand {
    */
   async #wanted(): Promise<Wanted> {
     await using store = await openStoreReadOnly(this.#name, { clock: Date.now });
+    if (this.#flags.all) return { ids: await idsOldestFirst(store), missing: [] };
     const ids = new Set<string>();
-    if (this.#flags.all) {
-      // Where several files claim an id, that is said once.
-      for await (const { id } of summaries(store)) ids.add(id);
-      return { ids: [...ids], missing: [] };
-    }
     const missing: string[] = [];
     for (const given of this.#given) {
       const id = await this.#resolve(store, given);

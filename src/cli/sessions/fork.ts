@@ -1,5 +1,4 @@
-import { Agents } from "../../agent/agents.ts";
-import { ToolRegistry } from "../../agent/tools/registry.ts";
+import { storeFork } from "../../agent/forking.ts";
 import { storeAndId } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
 import { isEvent } from "../../session/events.ts";
@@ -44,19 +43,16 @@ export function fork(
     using progress = new Progress();
     progress.show(`reading ${id}`);
     const boundary = turn === undefined ? at : await endOfTurn(store, id, turn);
-    const settings = { tools: new ToolRegistry(), maxSteps: 1, newId: () => crypto.randomUUID() };
-    const agents = new Agents(store, settings, Date.now);
     const place = boundary === undefined ? {} : { boundary };
-    await using agent = await agents
-      .fork({ sessionId: id, newSessionId, ...place })
-      .catch((error: unknown) => {
-        throw error instanceof AlreadyExistsError ? new AlreadyExistsError(newSessionId, OTHER_ID) : error;
-      });
+    const options = { sessionId: id, newSessionId, ...place };
+    const header = await storeFork(store, options, Date.now()).catch((error: unknown) => {
+      throw error instanceof AlreadyExistsError ? new AlreadyExistsError(newSessionId, OTHER_ID) : error;
+    });
     progress.clear();
-    const { header, log } = agent.session;
-    const end = (header.seedLength ?? 0) - 1;
-    const report = { id: header.id, parent: id, at: end, events: log.length };
-    const text = `forked ${id} as ${header.id}: ${log.length} events, up to the end of a Turn at seq ${end}`;
+    const end = header.seedLength - 1;
+    const events = header.seedLength + 1;
+    const report = { id: header.id, parent: id, at: end, events };
+    const text = `forked ${id} as ${header.id}: ${events} events, up to the end of a Turn at seq ${end}`;
     await output.write(`${flags.json ? jsonText(report) : printableLine(text)}\n`);
     return EXIT.ok;
   });
@@ -64,12 +60,11 @@ export function fork(
 
 /** Seq of the event that ends a Turn. @throws UsageError where that Turn never ended, or is not there */
 async function endOfTurn(store: SessionPersistence, id: string, turn: number): Promise<number> {
-  const { log, closers } = await store.inspect(id);
-  const stored = log.length - closers.length;
-  for (const { type, seq } of log.records(0, stored)) {
-    if (type !== "turn/end") continue;
-    const event = log.at(seq);
-    if (isEvent(event, "turn/end") && event.data.turn === turn) return seq;
+  const { pages } = await store.stream(id);
+  for await (const page of pages) {
+    for (const { event, record } of page) {
+      if (event !== undefined && isEvent(event, "turn/end") && event.data.turn === turn) return record.seq;
+    }
   }
   throw new UsageError(
     `The session ${JSON.stringify(id)} has no closed Turn ${turn}`,

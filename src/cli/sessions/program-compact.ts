@@ -18,7 +18,10 @@ export function addCompact(sessions: Command, finish: (code: number) => void, st
       "before",
       `Examples:\n  holdfast sessions compact --all --dry-run ./data/agent.db\n  holdfast sessions compact default --session-dir ./sessions\n`,
     )
-    .addHelpText("after", `${stores}\n\nThe store must not be in use.`);
+    .addHelpText(
+      "after",
+      `${stores}\n\nThe store must not be in use. In a database compacted events are not in the view\nsession_events, which SQL reads, until --expand takes it back.`,
+    );
   command.action(async (store, ids, { all, expand, dryRun, json, ...options }) => {
     const { compact } = await import("./compact.ts");
     const flags = {

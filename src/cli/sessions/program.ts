@@ -19,7 +19,19 @@ export function addSessions(program: Command, finish: (code: number) => void): v
   // Before the name of the command or after it.
   sessions.addOption(flag("--config <file>", "JSON file with settings; the store that it names is the one"));
   // The names alone, for the arguments would leave no room for what the commands do; the help of each tells its own.
-  sessions.configureHelp({ ...WRAPPED, subcommandTerm: (command) => command.name() });
+  sessions.configureHelp({
+    ...WRAPPED,
+    subcommandTerm: (command) => command.name(),
+    showGlobalOptions: true,
+  });
+  sessions.addHelpText(
+    "before",
+    `Examples:
+  holdfast sessions list ./data/agent.db
+  holdfast sessions show default ./data/agent.db
+  holdfast sessions search milk ./data/agent.db
+`,
+  );
   sessions.commandsGroup("Find and read:");
   addList(sessions, finish);
   addShow(sessions, finish);

@@ -15,3 +15,25 @@ export async function* summaries(
     cursor = page.nextCursor;
   } while (cursor !== undefined);
 }
+
+/**
+ * The ids of all sessions, each once, the oldest first, and of those that were made at one moment by id: the same in every
+ * kind of store, each of which lists in an order of its own. Last those whose header cannot be read.
+ */
+export async function idsOldestFirst(store: SessionPersistence): Promise<string[]> {
+  const made = new Map<string, number>();
+  // Several files may claim one id.
+  for await (const { id, header } of summaries(store)) {
+    const createdAt = header?.createdAt ?? Number.POSITIVE_INFINITY;
+    made.set(id, Math.min(createdAt, made.get(id) ?? Number.POSITIVE_INFINITY));
+  }
+  const byTime = ([a, aTime]: [string, number], [b, bTime]: [string, number]) =>
+    aTime === bTime ? compareIds(a, b) : aTime - bTime;
+  return [...made].sort(byTime).map(([id]) => id);
+}
+
+/** By UTF-16 units, the same in any language. */
+export function compareIds(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

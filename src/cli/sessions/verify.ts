@@ -4,6 +4,7 @@ import type { StoreExaminer } from "../../store/examiner.ts";
 import { openExaminer } from "../../store/open-examiner.ts";
 import { formatStoreName, type StoreName } from "../../store/store-name.ts";
 import { type VerifyProgress, type VerifyReport, verifySessions, verifyStore } from "../../store/verify.ts";
+import { counted } from "../counted.ts";
 import { EXIT } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
 import { type Output, printing } from "../output.ts";
@@ -80,7 +81,7 @@ async function run(
 }
 
 function progressText({ id, events, share }: VerifyProgress, number: number): string {
-  const read = `${events.toLocaleString("en")} events`;
+  const read = counted(events, "event");
   return `session ${number}, ${share === undefined ? read : `${Math.floor(100 * share)}%, ${read}`}: ${id}`;
 }
 

@@ -4,11 +4,20 @@ import { Surface } from "../projections/surface.ts";
 import type { DecodedRecord } from "../records.ts";
 import type { LogFault, RecordFault } from "./fault.ts";
 import { SeqOrder } from "./seq-order.ts";
-import { TurnBalance } from "./turn-balance.ts";
+import { TurnBalance, type TurnState } from "./turn-balance.ts";
+
+export { CALL_STATES } from "./tool-pairs.ts";
 
 /** So many unknown types are remembered, so that each is told once. */
 const MOST_TYPES = 1_000;
 const NONE: readonly LogFault[] = [];
+
+/** What an audit can go on from, of a log in which nothing is wrong so far. */
+export interface AuditState {
+  /** Seq that comes next. */
+  readonly next: number;
+  readonly turns: TurnState;
+}
 
 /**
  * Checks what only the whole log can show: the order of the seqs, types, what sources and replacements name, Turns and
@@ -17,12 +26,26 @@ const NONE: readonly LogFault[] = [];
  * Takes records one by one: its memory follows the messages that a model sees, and the gaps, not the log.
  */
 export class LogAudit {
-  readonly #order = new SeqOrder();
-  readonly #turns = new TurnBalance();
+  readonly #order: SeqOrder;
+  readonly #turns: TurnBalance;
   readonly #surface = new Surface();
   readonly #types = new Set<string>();
   #isReadable = true;
   #faults: LogFault[] = [];
+
+  /**
+   * @param state to go on from: finds a fault in the rest just where an audit of all would, and one more at a message that stands
+   * in for one before, since the messages before are not known
+   */
+  constructor(state?: AuditState) {
+    this.#order = new SeqOrder(state?.next);
+    this.#turns = new TurnBalance(state?.turns);
+  }
+
+  /** To be asked while there was no fault. */
+  get state(): AuditState {
+    return { next: this.#order.next, turns: this.#turns.state };
+  }
 
   /** Whether an ordinary reader gets as far as this: it stops at a seq out of order, or at a message off the surface. */
   get isReadable(): boolean {

@@ -23,13 +23,24 @@ interface Range {
  */
 export class SeqOrder {
   /** Seq after the last record. */
-  #cursor = 0;
+  #cursor: number;
   /** Seq after the highest event so far. */
-  #high = 0;
+  #high: number;
   /** What is not there below `#high`, in ascending order. */
   #missing: Range[] = [];
   #branch: Branch | undefined;
   #isBroken = false;
+
+  /** @param next seq that comes next, where nothing is missing before it */
+  constructor(next = 0) {
+    this.#cursor = next;
+    this.#high = next;
+  }
+
+  /** Seq after the last record. */
+  get next(): number {
+    return this.#cursor;
+  }
 
   /** Whether some record did not begin where the one before it ended. */
   get isBroken(): boolean {

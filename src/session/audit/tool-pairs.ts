@@ -3,12 +3,25 @@ import type { RecordFault } from "./fault.ts";
 
 type Report = (fault: RecordFault) => void;
 
+export const CALL_STATES = ["asked", "started", "answered"] as const;
+/** What came of a call so far. */
+export type CallState = (typeof CALL_STATES)[number];
+
 /**
  * The tool calls of one Step: its message asks for them, each is started at most once, and each has one result. A call
  * that was never started has a result as well.
  */
 export class ToolPairs {
-  readonly #calls = new Map<string, "asked" | "started" | "answered">();
+  readonly #calls: Map<string, CallState>;
+
+  /** @param calls of the Step so far, as {@link calls} had them */
+  constructor(calls: Iterable<readonly [id: string, state: CallState]> = []) {
+    this.#calls = new Map(calls);
+  }
+
+  get calls(): ReadonlyArray<readonly [id: string, state: CallState]> {
+    return [...this.#calls];
+  }
 
   /** Calls without a result. */
   get unanswered(): readonly string[] {

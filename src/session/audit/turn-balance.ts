@@ -2,7 +2,7 @@ import { isStrict, type SessionEvent } from "../events.ts";
 import { isChunkOf } from "../recognise.ts";
 import { type DecodedRecord, recordEvents } from "../records.ts";
 import { counted, type RecordFault } from "./fault.ts";
-import { ToolPairs } from "./tool-pairs.ts";
+import { type CallState, ToolPairs } from "./tool-pairs.ts";
 
 type Report = (fault: RecordFault) => void;
 
@@ -10,6 +10,18 @@ type Report = (fault: RecordFault) => void;
 interface StepPlace {
   readonly turn: number;
   readonly step: number;
+}
+
+/** Where Turns and Steps stand in a log in which nothing is wrong so far. */
+export interface TurnState {
+  /** Numbers of the open Turn and of the open Step. */
+  readonly turn?: number;
+  readonly step?: number;
+  readonly lastTurn: number;
+  readonly lastStep: number;
+  readonly hasBegun: boolean;
+  /** Those of the open Step. */
+  readonly calls: ReadonlyArray<readonly [id: string, state: CallState]>;
 }
 
 /**
@@ -29,6 +41,29 @@ export class TurnBalance {
   #isSure = true;
   /** The calls of the open Step, where all of it was seen. */
   #pairs: ToolPairs | undefined;
+
+  /** @param state to go on from */
+  constructor(state?: TurnState) {
+    if (state === undefined) return;
+    this.#turn = state.turn;
+    this.#step = state.step;
+    this.#lastTurn = state.lastTurn;
+    this.#lastStep = state.lastStep;
+    this.#hasBegun = state.hasBegun;
+    if (state.step !== undefined) this.#pairs = new ToolPairs(state.calls);
+  }
+
+  /** To be asked while there was no fault. */
+  get state(): TurnState {
+    return {
+      ...(this.#turn === undefined ? {} : { turn: this.#turn }),
+      ...(this.#step === undefined ? {} : { step: this.#step }),
+      lastTurn: this.#lastTurn,
+      lastStep: this.#lastStep,
+      hasBegun: this.#hasBegun,
+      calls: this.#pairs?.calls ?? [],
+    };
+  }
 
   /** What is open; nothing where that is not known. */
   get open(): string | undefined {

@@ -1,7 +1,7 @@
 import { isEvent, type SessionEvent } from "../events.ts";
-import type { DecodedRecord } from "../records.ts";
+import { type DecodedRecord, recordRun, type SessionRecord } from "../records.ts";
+import { isRunType, lastTime } from "../runs.ts";
 import { clip } from "../text.ts";
-import { OpenWork } from "./open-work.ts";
 import { joinText } from "./transcript.ts";
 
 /** Longest title of an outline, in UTF-16 units. */
@@ -39,24 +39,41 @@ export function lastActive(
 
 /** Folds a log into its {@link Outline}, record by record from the first. Memory does not follow the log. */
 export class OutlineFold {
-  readonly #work = new OpenWork();
   #title: string | undefined;
   #beginning: string | undefined;
   #firstTime: number | undefined;
+  #lastTime: number | undefined;
+  /** The last record: of a run the last time is worked out when somebody asks. */
+  #last: SessionRecord | undefined;
   #turns = 0;
+  #openTurn: number | undefined;
   #events = 0;
   #bytes = 0;
 
+  /** @param outline of all that precedes the first record to come */
+  constructor(outline?: Outline) {
+    if (outline === undefined) return;
+    // Also one that stands for the beginning: only a title that is given takes its place.
+    this.#title = outline.title;
+    this.#firstTime = outline.firstTime;
+    this.#lastTime = outline.lastTime;
+    this.#turns = outline.turns;
+    this.#openTurn = outline.openTurn;
+    this.#events = outline.events;
+    this.#bytes = outline.bytes;
+  }
+
   get outline(): Outline {
     const title = this.#title ?? this.#beginning;
-    const { turn } = this.#work;
+    const last = this.#last === undefined ? this.#lastTime : endTime(this.#last);
     return {
       ...(title === undefined ? {} : { title }),
-      ...(this.#firstTime === undefined ? {} : { firstTime: this.#firstTime, lastTime: this.#work.lastTime }),
+      ...(this.#firstTime === undefined ? {} : { firstTime: this.#firstTime }),
+      ...(last === undefined ? {} : { lastTime: last }),
       turns: this.#turns,
       events: this.#events,
       bytes: this.#bytes,
-      ...(turn === undefined ? {} : { openTurn: turn }),
+      ...(this.#openTurn === undefined ? {} : { openTurn: this.#openTurn }),
     };
   }
 
@@ -64,15 +81,19 @@ export class OutlineFold {
     this.#firstTime ??= record.time;
     this.#events += record.count;
     this.#bytes += Buffer.byteLength(record.text);
-    if (event === undefined) {
-      this.#work.pass(record);
-      return;
-    }
-    this.#work.fold(event);
-    if (isEvent(event, "turn/start")) this.#turns += 1;
+    this.#last = record;
+    if (event === undefined) return;
+    if (isEvent(event, "turn/start")) {
+      this.#turns += 1;
+      this.#openTurn = event.data.turn;
+    } else if (isEvent(event, "turn/end")) this.#openTurn = undefined;
     this.#title = titleLine(givenTitle(event), MAX_TITLE) ?? this.#title;
     this.#beginning ??= titleLine(firstWords(event), MAX_BEGINNING);
   }
+}
+
+function endTime(record: SessionRecord): number {
+  return isRunType(record.type) ? lastTime(recordRun(record)) : record.time;
 }
 
 /** What an event `session/title` says, as `sessions rename` and dsh write it; all of it. */

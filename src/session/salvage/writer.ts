@@ -1,15 +1,9 @@
+import { encodeDraft, packBatch } from "../encoding.ts";
 import { CorruptError } from "../errors.ts";
 import { type EventDraft, isEvent, isMessageType, type SessionEvent, type SurfaceOp } from "../events.ts";
 import { OpenWork } from "../projections/open-work.ts";
 import { Surface } from "../projections/surface.ts";
-import {
-  type DecodedRecord,
-  decodeRecord,
-  encodeDraft,
-  packBatch,
-  recordEvents,
-  type SessionRecord,
-} from "../records.ts";
+import { type DecodedRecord, decodeRecord, recordEvents, type SessionRecord } from "../records.ts";
 import { closeTurn, interruptedAnswer } from "../recovery.ts";
 import { isRunType } from "../runs.ts";
 import { Numbering } from "./numbering.ts";

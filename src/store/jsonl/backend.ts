@@ -5,6 +5,7 @@ import type {
   AppendBatch,
   AppendOutcome,
   ListRequest,
+  MarkRequest,
   Page,
   PageRequest,
   Repair,
@@ -50,9 +51,9 @@ export class JsonlBackend implements StorageBackend {
     return this.#reader.pathOf(header.id) ?? logPath(this.#root, header, this.#encoding);
   }
 
-  async readStored(id: string, fromSeq?: number): Promise<StoredSession | undefined> {
+  async readStored(id: string, fromSeq?: number, marks?: MarkRequest): Promise<StoredSession | undefined> {
     await this.#settle(id);
-    return this.#reader.readStored(id, fromSeq);
+    return this.#reader.readStored(id, fromSeq, marks);
   }
 
   async readRevision(id: string): Promise<Revision | undefined> {

@@ -8,6 +8,7 @@ import { readHead } from "./head.ts";
 import { INDEX_SUFFIX } from "./layout.ts";
 import { LogFile } from "./log-file.ts";
 import { compactionDraft, realLog } from "./repair-names.ts";
+import { sweep } from "./sweep.ts";
 
 /** The new log under a name that does not count. */
 export class Draft {
@@ -100,12 +101,4 @@ export async function readBack(
     place: { path, sessionId: id },
     hint: "The log was left as it was. Look at the disk and its memory, and try again.",
   });
-}
-
-function sweep(path: string): void {
-  try {
-    rmSync(path, { force: true });
-  } catch {
-    // Another user's, say: nothing hangs on it.
-  }
 }

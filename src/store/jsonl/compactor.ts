@@ -1,4 +1,4 @@
-import { rmSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import type {
   CompactionResult,
   CompactOptions,
@@ -13,6 +13,7 @@ import { type ReencodeOptions, reencodeLog } from "./compact-log.ts";
 import { draftsIn, findLog, type LogEntry, logsOf, projectsOf } from "./directory.ts";
 import { lockFiles } from "./layout.ts";
 import { usedRoot } from "./root.ts";
+import { sweep } from "./sweep.ts";
 
 /** A root opened for making its logs small. @throws StoreNotFoundError, LockedError, StorageFailedError */
 export async function compactJsonl(
@@ -93,13 +94,5 @@ function sizeOf({ path, isClosed }: LogEntry): number {
     return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   } catch {
     return 0; // a link to itself, say
-  }
-}
-
-function sweep(path: string): void {
-  try {
-    rmSync(path, { force: true });
-  } catch {
-    // Another user's, say: it takes space, and nothing else hangs on it.
   }
 }

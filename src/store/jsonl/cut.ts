@@ -1,7 +1,8 @@
 import { LogAudit } from "../../session/audit/index.ts";
+import { encodeEvent, packBatch } from "../../session/encoding.ts";
 import type { Place } from "../../session/errors.ts";
 import { SessionProjections } from "../../session/projections/index.ts";
-import { type DecodedRecord, encodeEvent, packBatch, type SessionRecord } from "../../session/records.ts";
+import type { DecodedRecord, SessionRecord } from "../../session/records.ts";
 import { closeInterruptedTurn } from "../../session/recovery.ts";
 import { Breather, breathe } from "../breathe.ts";
 import { CorruptError, type HoldfastError, UnsupportedFormatError } from "../errors.ts";

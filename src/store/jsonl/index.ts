@@ -1,4 +1,3 @@
-import { rmSync } from "node:fs";
 import { prepareChecks } from "../../session/events.ts";
 import { type CoordinatorOptions, PersistenceCoordinator } from "../coordinator.ts";
 import type { LockHolder } from "../errors.ts";
@@ -12,6 +11,7 @@ import { draftsIn, encodingOf } from "./directory.ts";
 import { type Encoding, lockFiles } from "./layout.ts";
 import { JsonlReader } from "./reader.ts";
 import { isFolder, usedRoot } from "./root.ts";
+import { sweep } from "./sweep.ts";
 import { JsonlWriter } from "./writer.ts";
 
 export type { Encoding } from "./layout.ts";
@@ -68,12 +68,4 @@ export async function openJsonlReadOnly(options: {
   const reader = resources.use(new JsonlReader(root, false));
   const backend = new JsonlBackend(root, "zstd", reader, readOnlyClient(root), resources.move());
   return new PersistenceCoordinator(backend, { clock: options.clock, chunkWindowMs: 0 });
-}
-
-function sweep(draft: string): void {
-  try {
-    rmSync(draft, { force: true });
-  } catch {
-    // Another user's, say: it takes space, and nothing else hangs on it.
-  }
 }

@@ -32,6 +32,8 @@ export class LogFile implements Disposable, LogLocation {
   /** Bytes that count; the file may be longer. */
   readonly size: number;
   readonly revision: Revision;
+  /** When it was made, in epoch nanoseconds; 0 where the file system does not know. */
+  readonly bornAt: bigint;
   /** When it was last written, in epoch milliseconds. */
   readonly modifiedAt: number;
   readonly #file: number;
@@ -53,6 +55,7 @@ export class LogFile implements Disposable, LogLocation {
     this.identity = identityOf(stat);
     this.size = Math.min(Number(stat.size), limit);
     this.revision = revisionUpTo(stat, limit);
+    this.bornAt = stat.birthtimeNs;
     this.modifiedAt = Number(stat.mtimeMs);
   }
 

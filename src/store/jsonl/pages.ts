@@ -3,7 +3,7 @@ import { breathe, type Pause, STRETCH } from "../breathe.ts";
 import { CorruptError, StorageFailedError } from "../errors.ts";
 import { isSameFile, LogFile } from "./log-file.ts";
 import { type IndexPoint, LogIndex } from "./log-index.ts";
-import { type ScanStep, scanLog } from "./scan.ts";
+import { type ScanStart, type ScanStep, scanLog } from "./scan.ts";
 
 /** Records that are given out at once, and their text in UTF-16 units; a single record may have more. */
 const PAGE_RECORDS = 256;
@@ -19,6 +19,8 @@ export interface LogReading {
   readonly fromSeq: number;
   /** Where in the log events lie, as far as that is known. */
   readonly known: LogIndex | undefined;
+  /** Where to begin, where that is known for certain; then nothing is learnt for an index. */
+  readonly start?: ScanStart | undefined;
   readonly onStep: (step: Exclude<ScanStep, Pause>) => void;
   /** Gets what is known when the log was read. */
   readonly onEnd: (index: LogIndex) => void;
@@ -52,9 +54,10 @@ async function* pagesOf(reading: LogReading): AsyncGenerator<readonly DecodedRec
   const point = known?.find(fromSeq);
   const isRight = known !== undefined && point !== undefined && leads(file, id, point);
   const index = isRight ? known : new LogIndex(identity, bodyOffset);
-  const start = isRight
+  const found = isRight
     ? { offset: point.offset, next: point.seq }
     : { offset: bodyOffset, next: 0, frame: 2 };
+  const start = reading.start ?? found;
   let page: DecodedRecord[] = [];
   let length = 0;
   let breather = start.offset + STRETCH;
@@ -87,7 +90,7 @@ async function* pagesOf(reading: LogReading): AsyncGenerator<readonly DecodedRec
     if (page.length > 0) yield page;
     throw error;
   }
-  onEnd(index);
+  if (reading.start === undefined) onEnd(index);
   if (page.length > 0) yield page;
 }
 

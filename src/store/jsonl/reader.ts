@@ -2,6 +2,7 @@ import { type BigIntStats, statSync } from "node:fs";
 import type { DecodedRecord } from "../../session/records.ts";
 import type {
   ListRequest,
+  MarkRequest,
   Page,
   PageRequest,
   Revision,
@@ -9,26 +10,20 @@ import type {
   StoredSession,
   StoredSummary,
 } from "../backend.ts";
-import { breathe, STRETCH } from "../breathe.ts";
-import { ClosedError, CorruptError, errorCode, HoldfastError, toStorageError } from "../errors.ts";
+import { ClosedError, errorCode, HoldfastError, toStorageError } from "../errors.ts";
 import { findLog } from "./directory.ts";
 import { readHead } from "./head.ts";
 import { LargeLog } from "./large-log.ts";
 import { assertShortId } from "./layout.ts";
 import { listLogs } from "./listing.ts";
-import { identityOf, isSameFile, LogFile, type LogLocation } from "./log-file.ts";
+import { identityOf, LogFile, type LogLocation } from "./log-file.ts";
 import { LogIndex } from "./log-index.ts";
-import { addStep, type LogReading, logPages } from "./pages.ts";
-import { lookNear } from "./probe.ts";
+import { LogIndexes } from "./log-indexes.ts";
+import { readMarked } from "./mark.ts";
+import { type LogReading, logPages } from "./pages.ts";
 import { revisionUpTo } from "./revision.ts";
-import { scanLog } from "./scan.ts";
-import { readSidecar, writeSidecar } from "./sidecar.ts";
+import { readSuffixOf } from "./suffix.ts";
 import type { TornTail } from "./torn-tail.ts";
-
-/** Indexes kept in memory. */
-const MAX_INDEXES = 256;
-/** Smaller logs are read whole in no time. */
-const LEAST_INDEXED = 256 * 1024;
 
 /** The reading side of a session root. */
 export class JsonlReader implements Disposable {
@@ -37,7 +32,7 @@ export class JsonlReader implements Disposable {
   readonly #paths = new Map<string, LogLocation>();
   /** Bytes that are durable, of logs that a commit is on its way to, or that could not be cut back to them. */
   readonly #limits = new Map<string, number>();
-  readonly #indexes = new Map<string, LogIndex>();
+  readonly #indexes = new LogIndexes();
   #closed = false;
 
   /** @param keepsSidecars whether indexes may be kept in files beside the logs */
@@ -84,7 +79,7 @@ export class JsonlReader implements Disposable {
   /** Forgets what is known of a log that was cut or deleted. */
   forget(id: string): void {
     this.#paths.delete(id);
-    this.#indexes.delete(id);
+    this.#indexes.forget(id);
     this.#limits.delete(id);
   }
 
@@ -93,7 +88,7 @@ export class JsonlReader implements Disposable {
     return this.#paths.get(id)?.path;
   }
 
-  readStored(id: string, fromSeq = 0): StoredSession | undefined {
+  readStored(id: string, fromSeq = 0, marks?: MarkRequest): StoredSession | undefined {
     const entry = this.#find(id);
     if (entry === undefined) return undefined;
     using file = this.#open(id, entry);
@@ -101,6 +96,8 @@ export class JsonlReader implements Disposable {
     const { headerText, bodyOffset } = readHead(file);
     let torn: TornTail | undefined;
     const large = new LargeLog(file);
+    const marked = marks === undefined ? undefined : readMarked(file, marks);
+    const start = marked?.start;
     return {
       headerText,
       revision: file.revision,
@@ -108,16 +105,18 @@ export class JsonlReader implements Disposable {
         id,
         file,
         bodyOffset,
-        fromSeq,
-        known: fromSeq > 0 ? this.#indexNear(id, entry, file, fromSeq) : undefined,
+        fromSeq: start?.next ?? fromSeq,
+        known: fromSeq > 0 ? this.#indexes.near(id, entry, file, fromSeq) : undefined,
+        start,
         onStep: (step) => {
           if (step.kind === "torn") torn = step.tail;
           else large.take(step.offset, step.records);
         },
-        onEnd: (index) => this.#keep(id, index),
+        onEnd: (index) => this.#indexes.keep(id, index),
       }),
       torn: () => torn,
       keep: (record) => large.keep(record),
+      ...marked?.session,
     };
   }
 
@@ -138,17 +137,11 @@ export class JsonlReader implements Disposable {
     if (entry === undefined) return undefined;
     using file = this.#open(id, entry);
     if (file === undefined) return undefined;
-    const index = this.#indexNear(id, entry, file, fromSeq);
-    try {
-      const { records, isStale } = await this.#readFrom(id, file, index, fromSeq, limit);
-      if (!isStale) return records;
-    } catch (error) {
-      // A guess may have led into the middle of something.
-      if (!(error instanceof CorruptError) || index?.isGuessed !== true) throw error;
-    }
-    // Another log lies here than the one that the index was made from.
-    this.#indexes.delete(id);
-    return (await this.#readFrom(id, file, undefined, fromSeq, limit)).records;
+    if (limit <= 0) return [];
+    const known = this.#indexes.near(id, entry, file, fromSeq);
+    const { records, index } = await readSuffixOf(id, file, { fromSeq, limit, known });
+    this.#indexes.keep(id, index);
+    return records;
   }
 
   list(request: ListRequest): Page<StoredSummary> {
@@ -178,11 +171,7 @@ export class JsonlReader implements Disposable {
 
   [Symbol.dispose](): void {
     this.#closed = true;
-    if (!this.#keepsSidecars) return;
-    for (const [id, index] of this.#indexes) {
-      const path = this.#paths.get(id)?.path;
-      if (path !== undefined && index.end >= LEAST_INDEXED) writeSidecar(path, index);
-    }
+    if (this.#keepsSidecars) this.#indexes.save((id) => this.pathOf(id));
   }
 
   async *#pages(reading: LogReading): AsyncGenerator<readonly DecodedRecord[]> {
@@ -190,84 +179,12 @@ export class JsonlReader implements Disposable {
     yield* logPages(reading);
   }
 
-  async #readFrom(
-    id: string,
-    file: LogFile,
-    known: LogIndex | undefined,
-    fromSeq: number,
-    limit: number,
-  ): Promise<{ readonly records: readonly DecodedRecord[]; readonly isStale: boolean }> {
-    const index = known ?? new LogIndex(file.identity, readHead(file).bodyOffset);
-    // Units behind the indexed part are taken into the index on the way.
-    // Where nothing follows the indexed part, nothing there would tell whether its end is right: a point before it does.
-    const isAtEnd = fromSeq >= index.next && index.end < file.size;
-    const point = isAtEnd ? { offset: index.end, seq: index.next } : index.find(fromSeq);
-    const { seq } = point;
-    const offset = point.offset === 0 ? readHead(file).bodyOffset : point.offset;
-    const records: DecodedRecord[] = [];
-    if (limit <= 0) return { records, isStale: false };
-    let isFirst = true;
-    let breather = offset + STRETCH;
-    try {
-      for (const step of scanLog(file, id, { offset, next: seq })) {
-        if (step.kind === "pause") {
-          await breathe();
-          continue;
-        }
-        // A point that leads nowhere looks like the beginning of a torn tail.
-        if (isFirst && known !== undefined && step.kind === "torn") return { records: [], isStale: true };
-        isFirst = false;
-        if (step.kind === "records" && step.offset === index.end) addStep(index, step);
-        for (const decoded of step.records) {
-          if (decoded.record.seq + decoded.record.count > fromSeq && records.length < limit)
-            records.push(decoded);
-        }
-        if (records.length >= limit) break;
-        if (step.kind === "records" && step.end >= breather) {
-          breather = step.end + STRETCH;
-          await breathe();
-        }
-      }
-    } catch (error) {
-      if (known !== undefined && isFirst) return { records: [], isStale: true };
-      throw error;
-    }
-    // Not one unit at the point: nothing there says that it is right.
-    if (known !== undefined && isFirst && offset > 0 && index.next > 0) return { records: [], isStale: true };
-    this.#keep(id, index);
-    return { records, isStale: false };
-  }
-
-  /** What is known of the log, and a place near the event where that is little and the log is long. */
-  #indexNear(id: string, entry: LogLocation, file: LogFile, seq: number): LogIndex | undefined {
-    const known = this.#fittingIndex(id, entry, file);
-    if (seq <= 0 || (known === undefined && file.size < LEAST_INDEXED)) return known;
-    const index = known ?? new LogIndex(file.identity, readHead(file).bodyOffset);
-    lookNear(file, index, seq);
-    return known ?? (index.isGuessed ? index : undefined);
-  }
-
-  #fittingIndex(id: string, { path }: LogLocation, { identity, size }: LogFile): LogIndex | undefined {
-    const known = this.#indexes.get(id) ?? readSidecar(path, identity, size);
-    const fits = known !== undefined && isSameFile(known.identity, identity) && known.end <= size;
-    return fits ? known : undefined;
-  }
-
-  #keep(id: string, index: LogIndex): void {
-    this.#indexes.delete(id);
-    for (const oldest of this.#indexes.keys()) {
-      if (this.#indexes.size < MAX_INDEXES) break;
-      this.#indexes.delete(oldest);
-    }
-    this.#indexes.set(id, index);
-  }
-
   /** The index of a log that was just made. Its first point is the file's start: the header is skipped when it is used. */
   #newIndex(id: string): LogIndex | undefined {
     const stat = this.#statIfAny(id);
     if (stat === undefined) return undefined;
     const index = new LogIndex(identityOf(stat), 0);
-    this.#keep(id, index);
+    this.#indexes.keep(id, index);
     return index;
   }
 

@@ -1,16 +1,14 @@
-import { rmSync } from "node:fs";
-import { dirname } from "node:path";
+import { readdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { NotFoundError, StorageFailedError, toStorageError } from "../errors.ts";
 import { type FileSystem, SYSTEM } from "../file-system.ts";
-import type { SessionRemover, Trashed, TrashFolder } from "../trash.ts";
+import type { Place, SessionRemover, Trashed, TrashFolder } from "../trash.ts";
 import { describeDuplicate, findLogs } from "./directory.ts";
 import { INDEX_SUFFIX } from "./layout.ts";
 import { removeEmptyFolders } from "./materialise.ts";
 
-/** What makes up one session: its folder, or a log without one. */
-interface Place {
-  readonly path: string;
-  readonly isFolder: boolean;
+/** What makes up one session. */
+interface OccupiedPlace extends Place {
   readonly logs: readonly string[];
 }
 
@@ -36,13 +34,15 @@ export class JsonlRemover implements SessionRemover {
     if (!isFolder) rmSync(path + INDEX_SUFFIX, { force: true });
     const to = this.#trash.take(path, this.#root);
     this.#dropEmpty(path);
-    return { path: to, form: "log" };
+    return { form: "log", path: to, from: { path, isFolder } };
   }
 
   async purge(id: string): Promise<void> {
     const { path, isFolder, logs } = this.#placeOf(id);
     try {
-      // Without its log a folder is no session, whatever else is left in it by a kill.
+      // Its log goes last: until then a kill leaves a session, and the next purge takes what is left of it.
+      for (const other of isFolder ? othersIn(path, logs) : [])
+        rmSync(other, { recursive: true, force: true });
       for (const log of logs) this.#system.remove(log);
       this.#system.syncFolder(dirname(logs[0] ?? path));
       rmSync(isFolder ? path : path + INDEX_SUFFIX, { recursive: true, force: true });
@@ -54,7 +54,7 @@ export class JsonlRemover implements SessionRemover {
 
   async [Symbol.asyncDispose](): Promise<void> {}
 
-  #placeOf(id: string): Place {
+  #placeOf(id: string): OccupiedPlace {
     const found = findLogs(this.#root, id);
     const [first] = found;
     if (first === undefined) throw new NotFoundError(id, this.#root);
@@ -78,4 +78,10 @@ export class JsonlRemover implements SessionRemover {
       // It is empty, and is listed nowhere.
     }
   }
+}
+
+/** All that lies in the folder of a session beside its logs, such as backups. */
+function othersIn(folder: string, logs: readonly string[]): readonly string[] {
+  const paths = readdirSync(folder).map((name) => join(folder, name));
+  return paths.filter((path) => !logs.includes(path));
 }

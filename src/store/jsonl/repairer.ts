@@ -1,4 +1,3 @@
-import { rmSync } from "node:fs";
 import { Breather, breathe } from "../breathe.ts";
 import { StorageFailedError, toStorageError } from "../errors.ts";
 import { type FileSystem, SYSTEM } from "../file-system.ts";
@@ -17,6 +16,7 @@ import { type RepairNames, repairDrafts, repairNames } from "./repair-names.ts";
 import { type RestPiece, restOf } from "./rest.ts";
 import { isQuarantineOf, type Rewrite, rewriteLog } from "./rewrite.ts";
 import { usedRoot } from "./root.ts";
+import { sweep } from "./sweep.ts";
 
 /** How often a torn end that may be growing still is looked at. */
 const LOOKS = 3;
@@ -247,13 +247,5 @@ function open(entry: LogEntry, place: { readonly path: string }): LogFile {
     return new LogFile(entry);
   } catch (error) {
     throw toStorageError(error, "The log could not be opened", place);
-  }
-}
-
-function sweep(path: string): void {
-  try {
-    rmSync(path, { force: true });
-  } catch {
-    // Another user's, say: it takes space, and nothing else hangs on it.
   }
 }

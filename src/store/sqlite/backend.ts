@@ -5,6 +5,7 @@ import type {
   AppendBatch,
   AppendOutcome,
   ListRequest,
+  MarkRequest,
   Page,
   PageRequest,
   Repair,
@@ -39,8 +40,8 @@ export class SqliteBackend implements StorageBackend {
     return `${this.#path}#${id}`;
   }
 
-  async readStored(id: string, fromSeq?: number): Promise<StoredSession | undefined> {
-    return this.#open.readStored(id, fromSeq);
+  async readStored(id: string, fromSeq?: number, marks?: MarkRequest): Promise<StoredSession | undefined> {
+    return marks === undefined ? this.#open.readStored(id, fromSeq) : this.#open.readMarked(id, marks);
   }
 
   async readRevision(id: string): Promise<Revision | undefined> {

@@ -8,35 +8,28 @@ import { resolveStorePath } from "../paths.ts";
 import { isHeldHere } from "../writer-lock.ts";
 import { NoAccess, type ReadAccess } from "./access.ts";
 import { assertNoOrphan, JournalAloneError } from "./create.ts";
+import { checkDatabase, ofStore, pageSizeOf } from "./database-check.ts";
 import { deepRows } from "./deep-rows.ts";
 import type { ExaminedHeader } from "./examined-header.ts";
 import { type ListedSessions, listSessions, lostSessions } from "./examined-sessions.ts";
-import { type ForeignRows, foreignRows } from "./foreign.ts";
+import { type ForeignRows, foreignFinding, foreignRows } from "./foreign.ts";
 import { APPLICATION_ID, DamagedHeaderError } from "./header-fields.ts";
 import { hasLog, lookAtHeader, readHeader } from "./identity.ts";
 import { MAX_EVENTS } from "./keys.ts";
 import { PageScan } from "./page-scan.ts";
 import { admitStore, QuietAccess } from "./quiet-access.ts";
-import { readingFinding } from "./reading-finding.ts";
 import { rowPlace, type Walked, walkRows, wholeRows } from "./row-walk.ts";
 import { isTailRow } from "./rows.ts";
-import { assertSchema } from "./schema.ts";
 import getSequence from "./sql/get-sequence.sql" with { type: "text" };
-import integrityCheck from "./sql/integrity-check.sql" with { type: "text" };
 import selectTail from "./sql/select-tail.sql" with { type: "text" };
 import { findLostFrames } from "./wal-frames.ts";
 
 const APPLICATION_ID_OFFSET = 68;
-const PAGE_SIZE_OFFSET = 16;
 /** A higher number is damage: a new session could not get the next one. */
 const MAX_SEQUENCE = 2 ** 30;
-/** Most characters of one of SQLite's messages. */
-const MESSAGE_LENGTH = 200;
-
 const HOW_TO_TELL = "what sessions are left of it, `holdfast sessions repair --dry-run` tells";
 
 const sequenceSchema = z.object({ seq: z.number().int().nonnegative().max(MAX_SEQUENCE) });
-const messageSchema = z.object({ integrity_check: z.string() });
 
 export interface SqliteExamineOptions {
   /** Whether to look for rows in pages that no table leads to. */
@@ -87,7 +80,7 @@ export class SqliteExaminer implements StoreExaminer {
       this.#obstacle = obstacleTo(path, deep);
       const header = this.#obstacle === undefined ? readHeader(path) : undefined;
       const isOurs = header !== undefined && isNamed(header);
-      this.#pageSize = isOurs ? header.readUint16BE(PAGE_SIZE_OFFSET) : 0;
+      this.#pageSize = isOurs ? pageSizeOf(header) : 0;
       const isScanned = deep && (isOurs || this.#obstacle !== undefined);
       // Its descriptors are closed last: with them the locks of the connection would go.
       this.#scan = isScanned ? this.#resources.use(new PageScan(path)) : undefined;
@@ -128,24 +121,13 @@ export class SqliteExaminer implements StoreExaminer {
   /** What is wrong with the database itself, by SQLite's own check and beyond it. Empty where it is sound. */
   *structure(): Generator<Finding> {
     const { path } = this;
-    if (this.#obstacle === undefined) yield* this.#bySqlite();
-    else yield findingOf("store-damaged", this.#obstacle);
+    if (this.#obstacle !== undefined) yield findingOf("store-damaged", this.#obstacle);
+    else {
+      yield* checkDatabase(this.#access, { path, pageSize: this.#pageSize });
+      yield* this.#list().damage.map(ofStore);
+    }
     const lost = findLostFrames(path);
     if (lost !== undefined) yield lost;
-  }
-
-  *#bySqlite(): Generator<Finding> {
-    const { path } = this;
-    const [found, error] = this.#read(checkIntegrity);
-    for (const message of found) yield this.#damaged(message);
-    if (error !== undefined) yield this.#unchecked(error);
-    try {
-      this.#read((database) => assertSchema(database, path));
-    } catch (fault) {
-      if (fault instanceof CorruptError) yield findingOf("store-damaged", fault);
-      else if (error === undefined) yield this.#unchecked(fault);
-    }
-    yield* this.#list().damage.map(ofStore);
   }
 
   /** Rows that belong to no session. Not known where sessions cannot be read. */
@@ -230,28 +212,6 @@ export class SqliteExaminer implements StoreExaminer {
       },
     };
   }
-
-  /** SQLite's message, and the place of the page that it names. */
-  #damaged(message: string): Finding {
-    const page = Number(/\bpage (\d+)/i.exec(message)?.[1] ?? 0);
-    const size = this.#pageSize === 1 ? 65536 : this.#pageSize;
-    return {
-      code: "store-damaged",
-      message: "SQLite finds the database damaged",
-      place: { path: this.path, ...(page > 0 ? { offset: (page - 1) * size } : {}) },
-      expected: "a sound SQLite database",
-      found: message
-        .replace("*** in database main ***", "")
-        .replaceAll(/\s+/g, " ")
-        .trim()
-        .slice(0, MESSAGE_LENGTH),
-    };
-  }
-
-  #unchecked(error: unknown): Finding {
-    const what = "SQLite cannot check the database";
-    return ofStore(readingFinding(error, what, { path: this.path }));
-  }
 }
 
 /**
@@ -273,36 +233,6 @@ function isNamed(header: Buffer): boolean {
   return (
     header.length > APPLICATION_ID_OFFSET + 4 && header.readInt32BE(APPLICATION_ID_OFFSET) === APPLICATION_ID
   );
-}
-
-function ofStore(finding: Finding): Finding {
-  return finding.code === "damaged" ? { ...finding, code: "store-damaged" } : finding;
-}
-
-/** What SQLite's own check says, and what it failed with. */
-function checkIntegrity(database: Database): readonly [readonly string[], unknown] {
-  const found: string[] = [];
-  try {
-    for (const row of database.query(integrityCheck).iterate()) {
-      const { integrity_check: message } = messageSchema.parse(row);
-      if (message !== "ok") found.push(message);
-    }
-    return [found, undefined];
-  } catch (error) {
-    return [found, error];
-  }
-}
-
-/** As a finding. */
-export function foreignFinding({ session, seq, rows }: ForeignRows, path: string): Finding {
-  const { sessionId: _, ...place } = rowPlace({ path, id: "", number: session }, seq);
-  return {
-    code: "foreign",
-    message: rows === 1 ? "A row belongs to no session" : `${rows} rows belong to no session`,
-    place,
-    expected: `a session of the number ${session}`,
-    found: "none",
-  };
 }
 
 /** A database that its file says is ours, as far as SQLite opens it at all. What is wrong with it is found later. */

@@ -1,5 +1,7 @@
 import type { Database } from "bun:sqlite";
+import type { Finding } from "../finding.ts";
 import type { ReadAccess } from "./access.ts";
+import { rowPlace } from "./row-walk.ts";
 import countRecords from "./sql/count-records.sql" with { type: "text" };
 import selectNextRecord from "./sql/select-next-record.sql" with { type: "text" };
 import selectNextSession from "./sql/select-next-session.sql" with { type: "text" };
@@ -55,4 +57,16 @@ function count(database: Database, session: number): { readonly rows: number; re
   if (typeof row !== "object" || row === null || !("records" in row) || !("events" in row))
     return { rows: 0, events: 0 };
   return { rows: Number(row.records), events: Number(row.events) };
+}
+
+/** Foreign rows as a finding. */
+export function foreignFinding({ session, seq, rows }: ForeignRows, path: string): Finding {
+  const { sessionId: _, ...place } = rowPlace({ path, id: "", number: session }, seq);
+  return {
+    code: "foreign",
+    message: rows === 1 ? "A row belongs to no session" : `${rows} rows belong to no session`,
+    place,
+    expected: `a session of the number ${session}`,
+    found: "none",
+  };
 }

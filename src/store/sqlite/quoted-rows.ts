@@ -77,7 +77,8 @@ export class QuotedRows {
     this.#last = seq;
     this.#deltas.push(row);
     this.#length += text.length;
-    if (this.#length > MAX_REACH) this.#shorten();
+    // Only now and then: to take some from the front moves all others.
+    if (this.#length > 2 * MAX_REACH) this.#shorten();
   }
 
   #shorten(): void {

@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import type { DecodedRecord, decodeRecord } from "../../session/records.ts";
 import type {
   ListRequest,
+  MarkRequest,
   Page,
   PageRequest,
   Revision,
@@ -9,9 +10,10 @@ import type {
   StoredSession,
   StoredSummary,
 } from "../backend.ts";
-import { ClosedError, CorruptError, toStorageError } from "../errors.ts";
+import { ClosedError, CorruptError, SessionGoneError, toStorageError } from "../errors.ts";
 import { PlainAccess, type ReadAccess } from "./access.ts";
 import { formatRevision, headerChecksum, MAX_EVENTS, sessionKey } from "./keys.ts";
+import { endOf, leadsOn } from "./mark.ts";
 import { QuotedRows } from "./quoted-rows.ts";
 import { otherShape, RowPages } from "./row-pages.ts";
 import {
@@ -55,8 +57,28 @@ export class SqliteReader implements Disposable {
     return {
       headerText: session.header,
       revision: this.#revision(session),
-      pages: this.#pages(id, session.number, fromSeq, decode),
+      pages: this.#pages(id, session.number, { fromSeq, decode }),
       torn: () => undefined,
+    };
+  }
+
+  /** As {@link readStored}, up to where the session ends now, of which it makes a mark. */
+  readMarked(id: string, { since }: MarkRequest): StoredSession | undefined {
+    const session = this.#session(id);
+    if (session === undefined) return undefined;
+    const { end, fromSeq } = this.read((database) => {
+      const end = endOf(database, this.#path, session);
+      const isProven = since !== undefined && leadsOn(database, this.#path, session, since, end);
+      return { end, fromSeq: isProven ? since.seq : 0 };
+    });
+    const { mark, revision } = end;
+    return {
+      headerText: session.header,
+      revision,
+      pages: this.#pages(id, session.number, { fromSeq, until: mark.seq }),
+      torn: () => undefined,
+      isContinued: fromSeq > 0,
+      mark: (seq) => (seq === mark.seq ? mark : undefined),
     };
   }
 
@@ -166,8 +188,7 @@ export class SqliteReader implements Disposable {
   async *#pages(
     id: string,
     session: number,
-    fromSeq: number,
-    decode: typeof decodeRecord | undefined,
+    { fromSeq, until = MAX_EVENTS, decode }: PagesOptions,
   ): AsyncGenerator<readonly DecodedRecord[]> {
     const quoted = this.#quoted(id, session);
     const owner = { path: this.#path, id, number: session };
@@ -176,21 +197,26 @@ export class SqliteReader implements Disposable {
     for (let isFirst = true; ; isFirst = false) {
       const { rows, isEnd, fault } = this.read((database) => pages.read(database));
       const page: DecodedRecord[] = [];
+      let isBeyond = false;
       try {
         const unpacked = rows.values().flatMap((row) => pages.unpack(row));
         for (const row of unpacked) {
           if (isFirst && page.length === 0) this.#assertFollows(id, session, row, from);
+          isBeyond = row.decoded.record.seq >= until;
+          if (isBeyond) break;
           page.push(quoted.take(row));
         }
-        if (fault !== undefined) throw fault.error;
+        if (fault !== undefined && !isBeyond) throw fault.error;
       } catch (error) {
         // What precedes the damage is good.
         if (page.length > 0) yield page;
         throw toStorageError(error, "The store could not be read", { path: this.#path, sessionId: id });
       }
       if (page.length > 0) yield page;
-      if (isEnd) {
+      if (isEnd || isBeyond) {
         this.#assertWhole(id);
+        // A session that is deleted meanwhile ends early, and looks whole.
+        if (this.#session(id)?.number !== session) throw new SessionGoneError(id, this.#path);
         return;
       }
     }
@@ -259,6 +285,14 @@ export class SqliteReader implements Disposable {
       throw toStorageError(error, "The store could not be read", { path: this.#path });
     }
   }
+}
+
+interface PagesOptions {
+  readonly fromSeq: number;
+  /** Seq of the event before which to stop. */
+  readonly until?: number;
+  /** How a record is read; as {@link decodeRecord} does when absent. */
+  readonly decode?: typeof decodeRecord | undefined;
 }
 
 /** Row ids hold session and seq, so that a seq out of bounds would lead into another session. */

@@ -55,18 +55,18 @@ export class SqliteRemover implements SessionRemover {
     const result = await copySession(this.#store, draft, id);
     if (result.state === "failed") {
       if (!isOfSession(result.error)) throw result.error;
-      return this.#keepRows(id, reasonOf(result.error));
+      return this.#keepRows(id, reasonOf(result.error), false);
     }
     // Only a log with an event in it is a session.
-    if (result.state === "empty") return this.#keepRows(id, EMPTY);
+    if (result.state === "empty") return this.#keepRows(id, EMPTY, true);
     const { header } = await draft.stream(id);
     const log = this.#trash.take(dirname(draft.locate(header)), this.#trash.draft);
-    return { path: log, form: "log" };
+    return { form: "log", path: log };
   }
 
-  #keepRows(id: string, reason: Finding): Trashed {
+  #keepRows(id: string, reason: Finding, isEmpty: boolean): Trashed {
     this.#trash.make();
-    return { path: exportRows(this.#path, id, reason, this.#trash.path), form: "rows" };
+    return { form: "rows", path: exportRows(this.#path, id, reason, this.#trash.path), isEmpty };
   }
 
   async #openDraft(): Promise<SessionPersistence> {

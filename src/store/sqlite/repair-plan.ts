@@ -1,7 +1,8 @@
 import type { Finding } from "../finding.ts";
 import type { RepairOptions, RepairPlan, RepairStep, SessionRepair, StoreRepair } from "../repairer.ts";
-import { type ExaminedSqliteSession, foreignFinding, SqliteExaminer } from "./examine.ts";
+import { type ExaminedSqliteSession, SqliteExaminer } from "./examine.ts";
 import type { ExaminedHeader } from "./examined-header.ts";
+import { foreignFinding } from "./foreign.ts";
 import { READABLE } from "./reading-finding.ts";
 import { backupName, nextNumber, quarantineName } from "./repair-files.ts";
 import { headerFault, isOfOtherVersion, type RepairedHeader, repairHeader } from "./repaired-header.ts";

@@ -6,6 +6,7 @@ import { StorageFailedError } from "../errors.ts";
 import type { FileSystem } from "../file-system.ts";
 import type { Finding } from "../finding.ts";
 import { QuarantineWriter, type SqlValue } from "../quarantine.ts";
+import { configure } from "./durable-connection.ts";
 import { recordChecksum } from "./keys.ts";
 import { draftOf, keepQuarantine, privateAs } from "./repair-files.ts";
 import type { RepairedHeader } from "./repaired-header.ts";
@@ -21,7 +22,6 @@ import selectStoredRows from "./sql/select-stored-rows.sql" with { type: "text" 
 import selectStoredSession from "./sql/select-stored-session.sql" with { type: "text" };
 import updateSession from "./sql/update-session.sql" with { type: "text" };
 import { WholeRows } from "./whole-rows.ts";
-import { configure } from "./writer.ts";
 
 /** Rows of one session that are set aside, and what takes their place. */
 export interface RowChange {

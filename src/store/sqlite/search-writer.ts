@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { StorageFailedError, toStorageError } from "../errors.ts";
 import type { IndexedRange } from "../search/range-builder.ts";
 import { acquireWriterLock, passingHolder } from "../writer-lock.ts";
+import { configure } from "./durable-connection.ts";
 import { assertLocalFileSystem, assertMayWrite, assertOneName, identify } from "./identity.ts";
 import { checksumAt, indexEnd } from "./search-ranges.ts";
 import { createSearchTables, dropSearchTables, forgetSession, searchTables } from "./search-tables.ts";
@@ -12,7 +13,6 @@ import selectVanishedSession from "./sql/select-vanished-session.sql" with { typ
 import setBusyTimeoutNone from "./sql/set-busy-timeout-none.sql" with { type: "text" };
 import setSecureDelete from "./sql/set-secure-delete.sql" with { type: "text" };
 import { assertWholeLog } from "./wal-frames.ts";
-import { configure } from "./writer.ts";
 
 /** A range of a session, and the checksum of the row that held its last event when it was read. */
 export interface PendingRange extends IndexedRange {

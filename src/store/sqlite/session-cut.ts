@@ -1,6 +1,7 @@
 import { LogAudit } from "../../session/audit/index.ts";
+import { encodeEvent, packBatch } from "../../session/encoding.ts";
 import { OpenWork } from "../../session/projections/open-work.ts";
-import { encodeEvent, packBatch, type SessionRecord } from "../../session/records.ts";
+import type { SessionRecord } from "../../session/records.ts";
 import { closeInterruptedTurn } from "../../session/recovery.ts";
 import { type Finding, isError } from "../finding.ts";
 import { rowPlace, type SoundRow, type Walked } from "./row-walk.ts";

@@ -3,7 +3,6 @@ import { statSync } from "node:fs";
 import type { AppendBatch, AppendOutcome, Repair, Revision } from "../backend.ts";
 import {
   AlreadyExistsError,
-  errorCode,
   HoldfastError,
   NotFoundError,
   SequenceConflictError,
@@ -11,6 +10,7 @@ import {
   toStorageError,
 } from "../errors.ts";
 import type { BackendWriter } from "../writer.ts";
+import { assertWritable, configure } from "./durable-connection.ts";
 import { formatRevision, headerChecksum, MAX_EVENTS, sessionKey } from "./keys.ts";
 import { migrate } from "./migrate.ts";
 import { dropIfIndexed } from "./search-tables.ts";
@@ -18,22 +18,14 @@ import checkpoint from "./sql/checkpoint.sql" with { type: "text" };
 import deleteRecords from "./sql/delete-records.sql" with { type: "text" };
 import deleteSession from "./sql/delete-session.sql" with { type: "text" };
 import getDataVersion from "./sql/get-data-version.sql" with { type: "text" };
-import getSynchronous from "./sql/get-synchronous.sql" with { type: "text" };
 import insertRecord from "./sql/insert-record.sql" with { type: "text" };
 import insertSession from "./sql/insert-session.sql" with { type: "text" };
 import selectSession from "./sql/select-session.sql" with { type: "text" };
 import selectTail from "./sql/select-tail.sql" with { type: "text" };
-import setBusyTimeout from "./sql/set-busy-timeout.sql" with { type: "text" };
-import setCacheSize from "./sql/set-cache-size.sql" with { type: "text" };
-import setCheckpointFullfsync from "./sql/set-checkpoint-fullfsync.sql" with { type: "text" };
-import setJournalMode from "./sql/set-journal-mode.sql" with { type: "text" };
-import setJournalSizeLimit from "./sql/set-journal-size-limit.sql" with { type: "text" };
 import setSecureDelete from "./sql/set-secure-delete.sql" with { type: "text" };
-import setSynchronous from "./sql/set-synchronous.sql" with { type: "text" };
 import { StreamedBlocks } from "./streamed-blocks.ts";
 import { tidyWal } from "./wal.ts";
 
-const SYNCHRONOUS_FULL = 2;
 /** Sessions whose end is remembered between commits. */
 const MAX_TAILS = 4_096;
 
@@ -265,35 +257,6 @@ function identifyFile(path: string): OpenFile {
   } catch (error) {
     throw toStorageError(error, "A file of the store is gone", { path });
   }
-}
-
-/**
- * Where a file cannot be opened for writing SQLite opens it for reading, and says so when it is written. Waits for nobody: a
- * connection that must wait for another writer may write. @throws SQLiteError
- */
-function assertWritable(database: Database): void {
-  try {
-    // Numbers begin at 1. `BEGIN IMMEDIATE` alone would do nothing where nothing can be written.
-    using statement = database.prepare(deleteSession);
-    statement.run({ session: 0 });
-  } catch (error) {
-    if (errorCode(error)?.startsWith("SQLITE_BUSY") !== true) throw error;
-  }
-}
-
-/** Sets what durability rests on, and reads it back: a pragma that does not take is silent. */
-export function configure(database: Database): void {
-  database.run(setBusyTimeout);
-  const mode = database.query<{ journal_mode: string }, []>(setJournalMode).get()?.journal_mode;
-  if (mode !== "wal") throw new StorageFailedError(`SQLite's journal mode is ${mode}, not WAL`);
-  database.run(setSynchronous);
-  const level = database.query<{ synchronous: number }, []>(getSynchronous).get()?.synchronous;
-  if (level !== SYNCHRONOUS_FULL) {
-    throw new StorageFailedError(`SQLite's synchronous level is ${level}, not FULL`);
-  }
-  if (process.platform === "darwin") database.run(setCheckpointFullfsync);
-  database.run(setJournalSizeLimit);
-  database.run(setCacheSize);
 }
 
 function notStored(path: string, seq: number): StorageFailedError {

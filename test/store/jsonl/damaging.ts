@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { encodeEvent, packBatch } from "../../../src/session/records.ts";
+import { encodeEvent, packBatch } from "../../../src/session/encoding.ts";
 import type { Encoding } from "../../../src/store/jsonl/layout.ts";
 import { arbitraryEvents, batchSizes, inBatches } from "../../fixtures/arbitraries.ts";
 import { type BuiltLog, buildLog } from "./log-bytes.ts";

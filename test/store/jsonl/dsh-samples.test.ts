@@ -7,13 +7,8 @@ import { compactJsonl } from "../../../src/store/jsonl/compactor.ts";
 import { openJsonl, openJsonlReadOnly } from "../../../src/store/jsonl/index.ts";
 import type { SessionPersistence, SessionSnapshot } from "../../../src/store/persistence.ts";
 import { rejectionOf } from "../../contract/support.ts";
-import {
-  blanked,
-  dshSamples,
-  type SampleSession,
-  sha256,
-  workloadSample,
-} from "../../fixtures/dsh-samples.ts";
+import { blanked, dshSamples, type SampleSession, workloadSample } from "../../fixtures/dsh-samples.ts";
+import { sha256 } from "../../fixtures/sha256.ts";
 import { TempFolder } from "../../fixtures/temp-folder.ts";
 
 const clock = () => 0;

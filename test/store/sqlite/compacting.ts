@@ -2,7 +2,8 @@ import { Database } from "bun:sqlite";
 import { z } from "zod";
 import type { EventDraft } from "../../../src/session/events.ts";
 import type { CompactionResult } from "../../../src/store/compactor.ts";
-import { compactSqlite, type SqliteCompactorOptions } from "../../../src/store/sqlite/compactor.ts";
+import { compactSqlite } from "../../../src/store/sqlite/compactor.ts";
+import type { SqliteCompactorOptions } from "../../../src/store/sqlite/database-compactor.ts";
 import { stepStart, textDelta, turnStart, userMessage } from "../../fixtures/event-drafts.ts";
 import type { Place } from "./place.ts";
 

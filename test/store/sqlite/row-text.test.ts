@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { encodeEvent, packBatch } from "../../../src/session/records.ts";
+import { encodeEvent, packBatch } from "../../../src/session/encoding.ts";
 import { stringsOf, toOneString } from "../../../src/store/sqlite/delta-text.ts";
 import { parseSources, SplitRecord, splitText } from "../../../src/store/sqlite/row-text.ts";
 

@@ -1,6 +1,5 @@
 import type { Chunk } from "../../../session/events.ts";
-import { findJsonFault, type JsonObject } from "../../../session/json.ts";
-import { isJsonObject } from "../http/body.ts";
+import { findJsonFault, isJsonObject, type JsonObject } from "../../../session/json.ts";
 import { checkCall } from "../http/call-names.ts";
 import { badResponse } from "../http/errors.ts";
 import type { ReplayParts } from "./replay.ts";

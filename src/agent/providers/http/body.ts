@@ -1,4 +1,4 @@
-import { findJsonFault, type JsonObject, type JsonValue } from "../../../session/json.ts";
+import { findJsonFault, isJsonObject, type JsonObject, type JsonValue } from "../../../session/json.ts";
 
 /*
  * What the bodies of all providers have in common. Strings are made well-formed, because many servers refuse a body with
@@ -77,9 +77,4 @@ function wellFormed(value: JsonValue): JsonValue {
 // Array.isArray does not narrow readonly arrays.
 function isArray(value: JsonValue): value is readonly JsonValue[] {
   return Array.isArray(value);
-}
-
-/** Whether a value is an object; only for what JSON.parse returned, whose objects hold JSON and nothing else. */
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { AssistantMessage } from "../../../session/events.ts";
-import { findJsonFault, type JsonObject } from "../../../session/json.ts";
-import { isJsonObject } from "../http/body.ts";
+import { findJsonFault, isJsonObject, type JsonObject } from "../../../session/json.ts";
 
 /** The name in routes and in the source of messages. */
 export const PROVIDER_NAME = "openai-compatible";

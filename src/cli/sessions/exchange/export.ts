@@ -13,7 +13,7 @@ import { printableLine } from "../../printable.ts";
 import { Progress } from "../../progress.ts";
 import { StopSignals } from "../../stop-signals.ts";
 import { resolveSessionId } from "../session-id.ts";
-import { summaries } from "../summaries.ts";
+import { idsOldestFirst } from "../summaries.ts";
 import { ExportJob } from "./export-job.ts";
 import { ExportReport } from "./export-report.ts";
 import { type FormatName, formatOfFile, openFormat } from "./formats/format.ts";
@@ -63,7 +63,7 @@ async function run(
   const { file: path, redactor, chosen } = flags;
   await using store = await openStoreReadOnly(name, { clock: Date.now });
   // Before a file is made: an id that is misspelt must leave none.
-  const wanted = flags.all ? await everySession(store) : await namedSessions(store, ids, name);
+  const wanted = flags.all ? await idsOldestFirst(store) : await namedSessions(store, ids, name);
   if (flags.all && wanted.length === 0)
     process.stderr.write(`holdfast: there is no session in ${printableLine(formatStoreName(name))}\n`);
   using file = path === undefined ? undefined : new PrivateFile(path, { replace: flags.force });
@@ -126,22 +126,6 @@ async function namedSessions(
   const found = new Set<string>();
   for (const id of ids) found.add(await resolveSessionId(store, id, path));
   return [...found];
-}
-
-/** The oldest first. */
-async function everySession(store: SessionPersistence): Promise<string[]> {
-  // Several files may claim one id. What has no header that can be read is left out in the end.
-  const made = new Map<string, number>();
-  for await (const { id, header } of summaries(store))
-    made.set(
-      id,
-      Math.min(header?.createdAt ?? Number.POSITIVE_INFINITY, made.get(id) ?? Number.POSITIVE_INFINITY),
-    );
-  // A store lists the newest first: of those that were made at one moment the order is the other way round.
-  return [...made]
-    .reverse()
-    .sort(([, a], [, b]) => (a === b ? 0 : a - b))
-    .map(([id]) => id);
 }
 
 /** Whether standard output goes into a file. */

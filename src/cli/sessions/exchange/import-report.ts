@@ -20,7 +20,7 @@ interface Made extends Ended {
   readonly digest: string;
 }
 
-/** What became of one session, as `--json` prints it. Source: docs/cli.md. */
+/** What became of one session, or of a file that cannot be read. */
 export type ImportReport =
   | ({ readonly file: string; readonly id: string; readonly state: "imported" | "there" } & Made)
   | ({
@@ -87,6 +87,11 @@ export function failedReport(
   return { file, ...(id === undefined ? {} : { id }), state: "failed", code: error.code, reason, ...hint };
 }
 
+/** As `--json` prints it. Source: docs/cli.md. */
+export function reportJson(report: ImportReport): object {
+  return { kind: report.id === undefined ? "file" : "session", ...report };
+}
+
 /** One line for people, with its end, and below that of a file that cannot be read one with a hint. */
 export function reportText(report: ImportReport): string {
   const hint = "hint" in report ? `  hint: ${printableLine(report.hint)}\n` : "";
@@ -144,6 +149,13 @@ export class ImportSummary {
     this.#counts.set(report.state, this.#of(report.state) + 1);
     if (report.id !== undefined) this.#read += 1;
     if (report.state === "failed") this.#failure ??= report.code;
+  }
+
+  /** The last line as `--json` prints it. */
+  json(): object {
+    const [imported, there, failed] = [this.#of("imported"), this.#of("there"), this.#of("failed")];
+    const [salvaged, empty] = [this.#of("salvaged"), this.#of("empty")];
+    return { kind: "summary", read: this.#read, imported, there, failed, salvaged, empty };
   }
 
   /** The last line for people. */

@@ -14,7 +14,14 @@ import { Progress } from "../../progress.ts";
 import { StopSignals } from "../../stop-signals.ts";
 import { LazyStore } from "../lazy-store.ts";
 import { readSessions } from "./formats/reader.ts";
-import { failedReport, type ImportReport, ImportSummary, reportText, toReport } from "./import-report.ts";
+import {
+  failedReport,
+  type ImportReport,
+  ImportSummary,
+  reportJson,
+  reportText,
+  toReport,
+} from "./import-report.ts";
 
 const HINT = "`holdfast sessions import --help` says how it is used.";
 /** After such an error no other session can be written either. */
@@ -62,7 +69,7 @@ async function run(
   const print = async (report: ImportReport) => {
     summary.add(report);
     progress.clear();
-    await output.write(command.json ? `${jsonText(report)}\n` : reportText(report));
+    await output.write(command.json ? `${jsonText(reportJson(report))}\n` : reportText(report));
     await output.flush();
     return report.state === "failed" && FATAL.has(report.code);
   };
@@ -87,7 +94,7 @@ async function run(
   }
   if (summary.read === 0 && summary.failure === undefined)
     process.stderr.write("There is no session to import\n");
-  else if (!command.json) await output.write(summary.text());
+  else await output.write(command.json ? `${jsonText(summary.json())}\n` : summary.text());
   return summary.failure === undefined ? EXIT.ok : exitCodeFor(summary.failure);
 }
 

@@ -4,8 +4,8 @@ import { breathe } from "../../../store/breathe.ts";
 import type { HoldfastError } from "../../../store/errors.ts";
 import type { SessionPersistence } from "../../../store/persistence.ts";
 import { untilDamage } from "../show/read-shown.ts";
+import { modelText } from "../show/told.ts";
 import type { ContentsEntry } from "./formats/format.ts";
-import { modelText } from "./model-text.ts";
 import { KnownSecrets } from "./redact/known-secrets.ts";
 import { RedactedRecords } from "./redact/redacted-records.ts";
 import type { Redactor } from "./redact/redactor.ts";
@@ -43,9 +43,9 @@ export async function surveySession(
     for await (const page of stream.pages) {
       await breathe();
       onEvents(events);
-      for (const { record, event } of page) {
+      for (const { record, event, run } of page) {
         events += record.count;
-        drain(records?.take(record));
+        drain(records?.take(record, run));
         if (event === undefined) continue;
         given = givenTitle(event) ?? given;
         first ??= firstWords(event);

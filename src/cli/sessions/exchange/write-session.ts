@@ -1,6 +1,6 @@
 import { decodeHeader, type SessionHeader } from "../../../session/header.ts";
 import { type DecodedRecord, recordTexts, type SessionRecord } from "../../../session/records.ts";
-import { isRunType } from "../../../session/runs.ts";
+import { isRunType, memberTexts } from "../../../session/runs.ts";
 import { breathe } from "../../../store/breathe.ts";
 import { LogDigest } from "../../../store/digest.ts";
 import type { SessionStream } from "../../../store/persistence.ts";
@@ -45,8 +45,9 @@ export async function writeSession(
     for await (const page of surveyedPages(stream, survey)) {
       await breathe();
       onEvents(digest.events);
-      for (const { record } of shownOf(page, format, digest)) {
-        const singles = records === undefined ? singlesOf(record) : records.take(record);
+      for (const decoded of shownOf(page, format, digest)) {
+        const { record, run } = decoded;
+        const singles = records === undefined ? singlesOf(decoded) : records.take(record, run);
         for (const single of singles) await sink.write(format.event(single));
       }
     }
@@ -93,9 +94,9 @@ function* shownOf(
   }
 }
 
-function* singlesOf(record: SessionRecord): Generator<SessionRecord> {
+function* singlesOf({ record, run }: DecodedRecord): Generator<SessionRecord> {
   if (!isRunType(record.type)) yield record;
   else
-    for (const [k, text] of recordTexts(record).entries())
+    for (const [k, text] of (run === undefined ? recordTexts(record) : memberTexts(run)).entries())
       yield { seq: record.seq + k, count: 1, type: "assistant/chunk", time: record.time, text };
 }

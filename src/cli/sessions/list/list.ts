@@ -6,7 +6,7 @@ import { type OutlineProgress, outlines } from "../../../store/outlines.ts";
 import type { SessionSummary } from "../../../store/persistence.ts";
 import { formatStoreName, type StoreName } from "../../../store/store-name.ts";
 import { verifyStore } from "../../../store/verify.ts";
-import { counted } from "../../counted.ts";
+import { counted, grouped } from "../../counted.ts";
 import { EXIT } from "../../exit-codes.ts";
 import { jsonText } from "../../json-text.ts";
 import { parseLimit } from "../../limit.ts";
@@ -144,7 +144,7 @@ function notesOn(
   if (seen === 0) return [`There is no session in ${store}`];
   if (total === 0) return [`None of the ${counted(seen, "session")} in ${store} fits`];
   const next = nextCursor === undefined ? "" : `; the next: --cursor ${nextCursor}`;
-  return isPaged ? [`${entries.length} of ${counted(total, "session")}${next}`] : [];
+  return isPaged ? [`${grouped(entries.length)} of ${counted(total, "session")}${next}`] : [];
 }
 
 function damageText(name: StoreName): string {
@@ -152,6 +152,6 @@ function damageText(name: StoreName): string {
 }
 
 function progressText({ id, number, of, events }: OutlineProgress): string {
-  const read = events === 0 ? "" : `, ${events.toLocaleString("en")} events`;
-  return `reading session ${number} of ${of}${read}: ${id}`;
+  const read = events === 0 ? "" : `, ${counted(events, "event")}`;
+  return `reading session ${grouped(number)} of ${grouped(of)}${read}: ${id}`;
 }

@@ -1,4 +1,6 @@
+import { grouped } from "../../counted.ts";
 import { formatBytes } from "../../doctor/units.ts";
+import { isolated } from "../../isolated.ts";
 import { printableLine } from "../../printable.ts";
 import { borderAfter } from "../shorten.ts";
 import type { SessionEntry } from "./list-entry.ts";
@@ -12,6 +14,8 @@ const GOOD_TITLE = 24;
 const LEAST_TITLE = 8;
 /** Characters of an id that is cut: it can still be typed, where it is the only one that begins so. */
 const LEAST_ID = 8;
+/** With less a state is of no use. */
+const LEAST_STATE = 5;
 /** A reason that is cut off shorter says nothing. */
 const LEAST_REASON = 12;
 
@@ -45,14 +49,15 @@ const MEASURES = [SIZE, STARTED, "cut ids", EVENTS, TURNS, "cut titles", ACTIVE]
 export function* sessionTable(entries: readonly SessionEntry[], width?: number): Generator<string> {
   const widths = new Map(COLUMNS.map((column) => [column, widest(column, entries)]));
   const columns = fit(widths, width, () => leastIdWidth(entries));
-  yield line(columns.map((column) => pad(column.heading, widths.get(column) ?? 0, column.isNumber)));
+  const heading = (column: Column, own: number) => pad(elided(column.heading, own), own, column.isNumber);
+  yield line(columns.map((column) => heading(column, widths.get(column) ?? 0)));
   const left = width === undefined ? Number.POSITIVE_INFINITY : width - needed(columns, widths);
   for (const entry of entries) {
     const cells = columns.map((column) => {
       const own = widths.get(column) ?? 0;
       const text = shown(column, entry, own);
       const cell = column === STATE ? text + reasonOf(entry, own - Bun.stringWidth(text) + left) : text;
-      return pad(isolated(cell, width), own, column.isNumber, Bun.stringWidth(cell));
+      return pad(isolated(cell, width !== undefined), own, column.isNumber, Bun.stringWidth(cell));
     });
     yield line(cells);
   }
@@ -83,7 +88,13 @@ function fit(
   // What nobody needs is given back.
   const spare = width - needed(columns, widths);
   widths.set(ID, Math.min(id, (widths.get(ID) ?? 0) + Math.max(0, spare)));
-  return columns;
+  if (spare >= 0) return columns;
+  // Only ids and states are left: states are cut, then go, and only then are ids cut to less than tells them apart.
+  const state = width - (widths.get(ID) ?? 0) - GAP;
+  widths.set(STATE, state);
+  if (state >= LEAST_STATE) return columns;
+  widths.set(ID, Math.min(id, width));
+  return [ID];
 }
 
 /** The least columns in which each id is whole, or has a beginning that no other one of the table has. */
@@ -114,10 +125,10 @@ function widest(column: Column, entries: readonly SessionEntry[]): number {
   return most;
 }
 
-/** Ids and titles are cut; the others are short. */
+/** Ids, titles and states are cut; the others go instead. */
 function shown(column: Column, entry: SessionEntry, width: number): string {
   const text = printableLine(column.cell(entry));
-  return column === TITLE || column === ID ? elided(text, width) : text;
+  return column === TITLE || column === ID || column === STATE ? elided(text, width) : text;
 }
 
 /** Why a session is not sound, behind its state, as far as there is room. */
@@ -137,13 +148,6 @@ export function elided(text: string, width: number): string {
   return "…";
 }
 
-const RIGHT_TO_LEFT = /[\p{sc=Hebrew}\p{sc=Arabic}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}]/u;
-
-/** On a terminal, text that runs the other way is kept from turning the columns beside it around. */
-function isolated(text: string, width: number | undefined): string {
-  return width !== undefined && RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text;
-}
-
 function pad(text: string, width: number, isNumber = false, own = Bun.stringWidth(text)): string {
   const space = " ".repeat(Math.max(0, width - own));
   return isNumber ? space + text : text + space;
@@ -154,7 +158,7 @@ function line(cells: readonly string[]): string {
 }
 
 function counted(count: number | undefined): string {
-  return count === undefined ? "-" : count.toLocaleString("en");
+  return count === undefined ? "-" : grouped(count);
 }
 
 const LAST_DATE = 8.64e15;

@@ -15,6 +15,6 @@ export async function deleteSessions(
     throw new UsageError("No session is named", "Name some. `holdfast sessions delete --help` tells more.");
   }
   return await remove(name, flags, (store, signal) =>
-    planDeletion(store, ids, { cache: userCache(name), signal }),
+    planDeletion(store, ids, { name, cache: userCache(name), signal }),
   );
 }

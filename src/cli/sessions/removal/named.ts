@@ -2,9 +2,12 @@ import type { Outline } from "../../../session/projections/outline.ts";
 import { readOutline } from "../../../store/outline-reading.ts";
 import type { OutlineCache } from "../../../store/outlines.ts";
 import type { SessionPersistence, SessionSummary } from "../../../store/persistence.ts";
+import { PurgeNote } from "../../../store/purge-note.ts";
+import type { StoreName } from "../../../store/store-name.ts";
+import { findTrashed } from "../../../store/trashed.ts";
 import { summaries } from "../summaries.ts";
 import type { RemovalPlan } from "./removal.ts";
-import { toDoomed } from "./removal-report.ts";
+import { type Gone, toDoomed } from "./removal-report.ts";
 
 /**
  * So many events are read for what is told of sessions that nobody listed before: a deletion must not wait for the
@@ -15,15 +18,19 @@ const MOST_EVENTS = 100_000;
 const MOST_NAMED = 10;
 
 interface Context {
+  readonly name: StoreName;
   readonly cache: OutlineCache;
   readonly signal: AbortSignal;
 }
 
-/** The named sessions, each once and in their order; the others are missing. */
+/**
+ * The named sessions, each once and in their order. Of the others those that were deleted before are gone, as where the
+ * same command was killed, and the rest is missing. Where none is left to delete, all count as missing.
+ */
 export async function planDeletion(
   store: SessionPersistence,
   ids: readonly string[],
-  { cache, signal }: Context,
+  { name, cache, signal }: Context,
 ): Promise<RemovalPlan> {
   const wanted = new Set(ids);
   const found = new Map<string, SessionSummary>();
@@ -33,10 +40,18 @@ export async function planDeletion(
     if (wanted.has(summary.id)) found.set(summary.id, summary);
     else others.push(summary.id);
   }
-  const missing = [...wanted].filter((id) => !found.has(id));
-  if (missing.length > 0) {
+  const absent = [...wanted].filter((id) => !found.has(id));
+  const gone = absent.length === 0 ? [] : goneOf(name, absent);
+  const known = new Set(gone.map(({ id }) => id));
+  const missing = absent.filter((id) => !known.has(id));
+  if (missing.length > 0 || found.size === 0) {
     const alike = missing.slice(0, MOST_NAMED).map((id) => beginningWith(id, others));
-    return { doomed: [], missing: missing.map((id, k) => ({ id, candidates: alike[k] ?? [] })) };
+    return {
+      doomed: [],
+      gone,
+      missing: missing.map((id, k) => ({ id, candidates: alike[k] ?? [] })),
+      named: ids,
+    };
   }
   const outlines = new Outlines(store, cache);
   const doomed = [];
@@ -45,7 +60,18 @@ export async function planDeletion(
     const summary = found.get(id);
     if (summary !== undefined) doomed.push(toDoomed(summary, await outlines.of(summary, signal)));
   }
-  return { doomed, missing: [] };
+  return { doomed, gone, missing: [], named: ids };
+}
+
+/** Those of which the trash shows that they were there. */
+function goneOf(name: StoreName, ids: readonly string[]): readonly Gone[] {
+  const trashed = findTrashed(name, ids);
+  const purged = new PurgeNote(name);
+  return ids.flatMap((id) => {
+    const path = trashed.get(id);
+    if (path !== undefined) return [{ id, path }];
+    return purged.has(id) ? [{ id }] : [];
+  });
 }
 
 /** The first ids that begin so, sorted. */

@@ -11,6 +11,7 @@ import type { SessionPersistence, SessionSummary } from "../../../store/persiste
 import { printableLine } from "../../printable.ts";
 import { Progress } from "../../progress.ts";
 import { parseAge } from "../age.ts";
+import { compareIds } from "../summaries.ts";
 import { userCache } from "../user-cache.ts";
 import { previewRemoval, type RemovalFlags, type RemovalPlan, remove } from "./removal.ts";
 import { toDoomed } from "./removal-report.ts";
@@ -87,9 +88,10 @@ async function planPrune(
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-  old.sort((a, b) => b.time - a.time);
+  // As they are listed, so that what is kept is the beginning of the list.
+  old.sort((a, b) => b.time - a.time || compareIds(a.summary.id, b.summary.id));
   const doomed = old.slice(Math.max(0, keep - young)).reverse();
-  return { doomed: doomed.map(({ summary, outline }) => toDoomed(summary, outline)), missing: [] };
+  return { doomed: doomed.map(({ summary, outline }) => toDoomed(summary, outline)), gone: [], missing: [] };
 }
 
 /** Nothing where it is not known, since the end of the session cannot be read; that is told. */

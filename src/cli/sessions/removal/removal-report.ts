@@ -1,9 +1,9 @@
 import { lastActive, type Outline } from "../../../session/projections/outline.ts";
 import type { SessionSummary } from "../../../store/persistence.ts";
 import { formatStoreName, type StoreName } from "../../../store/store-name.ts";
+import { isolated } from "../../isolated.ts";
 import { printableLine } from "../../printable.ts";
 import { localTime } from "../list/table.ts";
-import { salvageCommand, shellWord } from "../next-step.ts";
 
 /** A session that shall go. Times are epoch milliseconds. Source: docs/cli.md. */
 export interface Doomed {
@@ -23,6 +23,13 @@ export interface Missing {
   readonly id: string;
   /** Some of those whose ids begin so. */
   readonly candidates: readonly string[];
+}
+
+/** A session that was named and was deleted before. */
+export interface Gone {
+  readonly id: string;
+  /** Where it lies; absent where it is gone for good. */
+  readonly path?: string;
 }
 
 /** What became of it, as `--json` prints it. Source: docs/cli.md. */
@@ -55,72 +62,60 @@ export function toDoomed({ id, header, problem }: SessionSummary, outline?: Outl
   };
 }
 
+/** Text that a log or a person chose, as a part of a line: for a terminal it is kept from turning the others around. */
+type Shown = (text: string) => string;
+
+export function shownOn(isTerminal: boolean): Shown {
+  return (text) => isolated(printableLine(text), isTerminal);
+}
+
 /** One line for people, with its end. */
-export function doomedText({ id, title, turns, createdAt, lastActive: active, cwd, reason }: Doomed): string {
+export function doomedText(session: Doomed, shown: Shown): string {
+  const { id, title, turns, createdAt, lastActive: active, cwd, reason } = session;
   const parts = [
-    title === undefined ? [] : [`“${title}”`],
+    title === undefined ? [] : [`“${shown(title)}”`],
     turns === undefined ? [] : [turns === 1 ? "1 Turn" : `${turns} Turns`],
     createdAt === undefined ? [] : [`created ${localTime(createdAt)}`],
     active === undefined ? [] : [`last active ${localTime(active)}`],
-    cwd === undefined ? [] : [`folder ${cwd}`],
-    reason === undefined ? [] : [reason],
+    cwd === undefined ? [] : [`folder ${shown(cwd)}`],
+    reason === undefined ? [] : [shown(reason)],
   ].flat();
-  return `${printableLine(parts.length === 0 ? `to delete ${id}` : `to delete ${id}: ${parts.join(", ")}`)}\n`;
+  return `to delete ${shown(id)}${parts.length === 0 ? "" : `: ${parts.join(", ")}`}\n`;
 }
 
-/** What follows where sessions that were named are not there. */
-export function missingText(missing: readonly Missing[], store: StoreName): string {
-  const where = formatStoreName(store);
+export function goneText({ id, path }: Gone, shown: Shown): string {
+  const where = path === undefined ? "for good" : `it is in ${shown(path)}`;
+  return `already gone ${shown(id)}: ${where}\n`;
+}
+
+/** What follows where nothing is deleted: some of what was named is not there, or all of it was deleted before. */
+export function missingText(missing: readonly Missing[], store: StoreName, shown: Shown): string {
+  const where = shown(formatStoreName(store));
   const text =
-    missing.length === 1
-      ? `nothing was deleted: a session that was named is not in ${where}`
-      : `nothing was deleted: ${missing.length} sessions that were named are not in ${where}`;
+    missing.length === 0
+      ? `nothing was deleted: what was named is not in ${where} any more`
+      : missing.length === 1
+        ? `nothing was deleted: a session that was named is not in ${where}`
+        : `nothing was deleted: ${missing.length} sessions that were named are not in ${where}`;
   const alike = missing.filter(({ candidates }) => candidates.length > 0);
   const lines =
-    alike.length === 0
-      ? ["Check the ids, and that this is the store you mean."]
-      : alike.map(
-          ({ id, candidates }) =>
-            `Give whole ids: with ${JSON.stringify(id)} ${candidates.length === 1 ? "begins" : "begin"} ${candidates.join(", ")}`,
-        );
-  return [`holdfast: ${text}`, ...lines.map((line) => `  hint: ${line}`)]
-    .map((line) => `${printableLine(line)}\n`)
-    .join("");
+    missing.length === 0
+      ? []
+      : alike.length === 0
+        ? ["Check the ids, and that this is the store you mean."]
+        : alike.map(
+            ({ id, candidates }) =>
+              `Give whole ids: with ${shown(JSON.stringify(id))} ${candidates.length === 1 ? "begins" : "begin"} ${candidates.map(shown).join(", ")}`,
+          );
+  return [`holdfast: ${text}`, ...lines.map((line) => `  hint: ${line}`)].map((line) => `${line}\n`).join("");
 }
 
-export function removedText(removed: Removed): string {
-  const { id } = removed;
+export function removedText(removed: Removed, shown: Shown): string {
+  const id = shown(removed.id);
   if (removed.kind === "failed") {
-    const hint = removed.hint === undefined ? "" : `\n  hint: ${printableLine(removed.hint)}`;
-    return `${printableLine(`failed ${id}: ${removed.reason}`)}${hint}\n`;
+    const hint = removed.hint === undefined ? "" : `\n  hint: ${shown(removed.hint)}`;
+    return `failed ${id}: ${shown(removed.reason)}${hint}\n`;
   }
-  const where = removed.path === undefined ? "for good" : `moved to ${removed.path}`;
-  return `${printableLine(`deleted ${id}: ${where}`)}\n`;
-}
-
-/** More are not named one by one. */
-const MOST_NAMED = 4;
-
-/** Whether an id can be typed as it is printed, and is not taken for a flag. */
-function isPlain(id: string): boolean {
-  return !id.startsWith("-") && printableLine(id) === id;
-}
-
-/** Commands that bring back what lies in the trash: one for all logs, and one for each file of rows. */
-export function restoreCommands(
-  removed: readonly Removed[],
-  trash: string,
-  store: StoreName,
-): readonly string[] {
-  const kept = removed.filter((result) => result.kind === "deleted");
-  const logs = kept.filter(({ form }) => form === "log");
-  const to = `--to ${shellWord(formatStoreName(store))}`;
-  const isNamed = logs.length <= MOST_NAMED && logs.every(({ id }) => isPlain(id));
-  const ids = isNamed ? logs.map(({ id }) => shellWord(id)) : ["--all"];
-  const from = `--from ${shellWord(`jsonl:${trash}`)}`;
-  const copy = logs.length === 0 ? [] : [`holdfast sessions copy ${ids.join(" ")} ${from} ${to}`];
-  const salvages = kept.flatMap(({ form, path }) =>
-    form === "rows" && path !== undefined ? [salvageCommand(path, []).replace(/--to STORE$/, () => to)] : [],
-  );
-  return [...copy, ...salvages].map(printableLine);
+  const where = removed.path === undefined ? "for good" : `moved to ${shown(removed.path)}`;
+  return `deleted ${id}: ${where}\n`;
 }

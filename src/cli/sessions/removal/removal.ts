@@ -2,8 +2,9 @@ import { UsageError } from "../../../host/usage.ts";
 import { HoldfastError } from "../../../store/errors.ts";
 import { openStore, openStoreReadOnly } from "../../../store/open-store.ts";
 import type { SessionPersistence } from "../../../store/persistence.ts";
+import { PurgeNote } from "../../../store/purge-note.ts";
 import { formatStoreName, type StoreName } from "../../../store/store-name.ts";
-import { openRemover, type SessionRemover } from "../../../store/trash.ts";
+import { isAllOverwritten, openRemover, type SessionRemover } from "../../../store/trash.ts";
 import { counted } from "../../counted.ts";
 import { EXIT, exitCodeFor } from "../../exit-codes.ts";
 import { jsonText } from "../../json-text.ts";
@@ -15,12 +16,20 @@ import { canAsk, confirm } from "./confirm.ts";
 import {
   type Doomed,
   doomedText,
+  type Gone,
+  goneText,
   type Missing,
   missingText,
   type Removed,
   removedText,
-  restoreCommands,
+  shownOn,
 } from "./removal-report.ts";
+import { type Kept, restoreCommands } from "./restore.ts";
+
+/** A program that reads a database may need what was deleted, and keeps it from being overwritten. */
+const LEFT_NOTE =
+  "holdfast: text of it may still be in the database or its write-ahead log, which cannot be emptied while something reads it\n" +
+  "  hint: The next command or Host that writes the store empties it when it ends, unless something reads it then.\n";
 
 /** After such an error no other session can be deleted either. */
 const FATAL = new Set(["storage-full", "closed"]);
@@ -36,8 +45,11 @@ export interface RemovalFlags {
 /** What a command would delete. */
 export interface RemovalPlan {
   readonly doomed: readonly Doomed[];
+  readonly gone: readonly Gone[];
   /** Where there are any, nothing is deleted. */
   readonly missing: readonly Missing[];
+  /** The ids that the command names, if it names them: run again, it names the same ones. */
+  readonly named?: readonly string[];
 }
 
 export type Planner = (store: SessionPersistence, signal: AbortSignal) => Promise<RemovalPlan>;
@@ -51,7 +63,7 @@ export function previewRemoval(name: StoreName, { json }: { readonly json: boole
     if (stop.code !== undefined) return stop.code;
     const printer = new Printer(output, json);
     await printer.plan(plan);
-    if (plan.missing.length > 0) return await printer.refusal(plan, name);
+    if (isRefused(plan)) return await printer.refusal(plan, name);
     const n = plan.doomed.length;
     await printer.print(`${counted(n, "session")} to delete from ${shownName(name)}; nothing was changed\n`, {
       kind: "summary",
@@ -59,6 +71,7 @@ export function previewRemoval(name: StoreName, { json }: { readonly json: boole
       sessions: n,
       deleted: 0,
       failed: 0,
+      gone: plan.gone.length,
     });
     return EXIT.ok;
   });
@@ -85,60 +98,117 @@ async function run(
   stop: StopSignals,
   printer: Printer,
 ): Promise<number> {
-  // Nothing is made where there is no store.
-  await (await openStoreReadOnly(name, { clock: Date.now })).close();
-  await using store = await openStore(name, { clock: Date.now, chunkWindowMs: 0, thread: "process" });
-  const plan = await planner(store, stop.signal);
-  if (stop.code !== undefined) return stop.code;
-  await printer.plan(plan);
-  if (plan.missing.length > 0) return await printer.refusal(plan, name);
-  const question = `Delete ${counted(plan.doomed.length, "session")} from ${shownName(name)}${flags.purge ? " for good" : ""}?`;
-  if (plan.doomed.length > 0 && !flags.yes && !(await confirm(question, stop.signal))) {
-    process.stderr.write("\nholdfast: nothing was deleted\n");
-    return stop.code ?? EXIT.failure;
-  }
-  await using remover = await openRemover(name, store, Date.now);
-  using progress = new Progress();
-  const removed: Removed[] = [];
-  for (const { id } of plan.doomed) {
-    if (stop.signal.aborted) break;
-    progress.show(`${removed.length + 1} of ${plan.doomed.length}: ${id}`);
-    const result = await removeOne(remover, id, flags.purge);
-    removed.push(result);
-    progress.clear();
-    await printer.print(removedText(result), result);
-    if (result.kind === "failed" && FATAL.has(result.code)) break;
-  }
-  const failed = removed.filter((result) => result.kind === "failed");
-  const done = removed.length - failed.length;
-  const restore = restoreCommands(removed, remover.folder, name);
-  const kept = restore.length === 0 ? {} : { trash: remover.folder, restore };
+  const removal = await removeAll(name, flags, planner, stop, printer);
+  if (typeof removal === "number") return removal;
+  // Now that the store is closed: closing it overwrites what is left.
+  const isOverwritten = flags.purge && removal.done > 0 ? isAllOverwritten(name) : undefined;
+  const { done, failed, left, gone, trashed, trash } = removal;
+  const restore = restoreCommands(trashed, trash, name);
+  const kept = trashed.length === 0 ? {} : { trash, restore };
   const counts = {
     store: formatStoreName(name),
-    sessions: plan.doomed.length,
+    sessions: done + failed.length + left,
     deleted: done,
     failed: failed.length,
+    gone,
+    ...(isOverwritten === undefined ? {} : { overwritten: isOverwritten }),
   };
-  const lines = restore.map((command) => `to bring back what was deleted: ${command}\n`);
+  const lines = restore.map((command) => `to bring back what was deleted: ${printableLine(command)}\n`);
   const of = failed.length === 0 ? "" : `, ${failed.length} failed`;
   await printer.print([`${done} deleted from ${shownName(name)}${of}\n`, ...lines].join(""), {
     kind: "summary",
     ...counts,
     ...kept,
   });
-  const left = plan.doomed.length - removed.length;
+  if (isOverwritten === false) process.stderr.write(LEFT_NOTE);
   if (left > 0)
-    process.stderr.write(`holdfast: ${counted(left, "session")} of ${plan.doomed.length} left as they are\n`);
+    process.stderr.write(`holdfast: ${counted(left, "session")} of ${counts.sessions} left as they are\n`);
   if (stop.code !== undefined) return stop.code;
   const [first] = failed;
   return first === undefined ? EXIT.ok : exitCodeFor(first.code);
 }
 
-async function removeOne(remover: SessionRemover, id: string, purge: boolean): Promise<Removed> {
+/** What became of the sessions that were to go. */
+interface Removal {
+  readonly done: number;
+  readonly failed: readonly Extract<Removed, { readonly kind: "failed" }>[];
+  /** How many were not come to. */
+  readonly left: number;
+  readonly gone: number;
+  readonly trashed: readonly Kept[];
+  /** Folder of this command. */
+  readonly trash: string;
+}
+
+/** An exit code where nothing was to be deleted. The store is closed when it returns. */
+async function removeAll(
+  name: StoreName,
+  flags: RemovalFlags,
+  planner: Planner,
+  stop: StopSignals,
+  printer: Printer,
+): Promise<Removal | number> {
+  // Stays until the store is closed, which waits for readers.
+  using progress = new Progress();
+  // Nothing is made where there is no store.
+  await (await openStoreReadOnly(name, { clock: Date.now })).close();
+  await using store = await openStore(name, { clock: Date.now, chunkWindowMs: 0, thread: "process" });
+  const plan = await planner(store, stop.signal);
+  if (stop.code !== undefined) return stop.code;
+  await printer.plan(plan);
+  const note = new PurgeNote(name);
+  if (isRefused(plan)) {
+    if (flags.purge && plan.missing.length === 0) note.drop();
+    return await printer.refusal(plan, name);
+  }
+  const asked = shownOn(process.stderr.isTTY === true)(formatStoreName(name));
+  const question = `Delete ${counted(plan.doomed.length, "session")} from ${asked}${flags.purge ? " for good" : ""}?`;
+  if (plan.doomed.length > 0 && !flags.yes && !(await confirm(question, stop.signal))) {
+    process.stderr.write("\nholdfast: nothing was deleted\n");
+    return stop.code ?? EXIT.failure;
+  }
+  await using remover = await openRemover(name, store, Date.now);
+  // Of one there is nothing left to do after a kill.
+  if (flags.purge && plan.named !== undefined && plan.named.length > 1) await note.add(plan.named);
+  const removed: Removed[] = [];
+  const trashed: Kept[] = [];
+  for (const { id } of plan.doomed) {
+    if (stop.signal.aborted) break;
+    progress.show(`${removed.length + 1} of ${plan.doomed.length}: ${id}`);
+    const result = await removeOne(remover, id, flags.purge, (kept) => trashed.push(kept));
+    removed.push(result);
+    progress.clear();
+    await printer.removed(result);
+    if (result.kind === "failed" && FATAL.has(result.code)) break;
+  }
+  const failed = removed.filter((result) => result.kind === "failed");
+  const done = removed.length - failed.length;
+  const left = plan.doomed.length - removed.length;
+  if (flags.purge && left === 0 && failed.length === 0) note.drop();
+  if (flags.purge && done > 0) progress.show("overwriting what was deleted");
+  return { done, failed, left, gone: plan.gone.length, trashed, trash: remover.folder };
+}
+
+/** Whether nothing is deleted, since something that was named is not there, or nothing of it is. */
+function isRefused({ missing, gone, doomed }: RemovalPlan): boolean {
+  return missing.length > 0 || (gone.length > 0 && doomed.length === 0);
+}
+
+async function removeOne(
+  remover: SessionRemover,
+  id: string,
+  purge: boolean,
+  onTrashed: (kept: Kept) => void,
+): Promise<Removed> {
   try {
-    if (!purge) return { kind: "deleted", id, ...(await remover.trash(id)) };
-    await remover.purge(id);
-    return { kind: "deleted", id };
+    if (purge) {
+      await remover.purge(id);
+      return { kind: "deleted", id };
+    }
+    const trashed = await remover.trash(id);
+    onTrashed({ ...trashed, id });
+    const { path, form } = trashed;
+    return { kind: "deleted", id, path, form };
   } catch (error) {
     if (!(error instanceof HoldfastError)) throw error;
     return { kind: "failed", id, code: error.code, reason: error.message, hint: error.hint };
@@ -148,25 +218,33 @@ async function removeOne(remover: SessionRemover, id: string, purge: boolean): P
 class Printer {
   readonly #output: Output;
   readonly #json: boolean;
+  readonly #shown = shownOn(process.stdout.isTTY === true);
 
   constructor(output: Output, json: boolean) {
     this.#output = output;
     this.#json = json;
   }
 
-  async plan({ doomed, missing }: RemovalPlan): Promise<void> {
+  async plan({ doomed, gone, missing }: RemovalPlan): Promise<void> {
     for (const { id, candidates } of missing) {
       const alike = candidates.length === 0 ? {} : { candidates };
-      await this.print(`${printableLine(`missing ${id}`)}\n`, { kind: "missing", id, ...alike });
+      await this.print(`missing ${this.#shown(id)}\n`, { kind: "missing", id, ...alike });
     }
-    for (const session of doomed) await this.print(doomedText(session), { kind: "session", ...session });
+    for (const session of gone)
+      await this.print(goneText(session, this.#shown), { kind: "gone", ...session });
+    for (const session of doomed)
+      await this.print(doomedText(session, this.#shown), { kind: "session", ...session });
+  }
+
+  async removed(removed: Removed): Promise<void> {
+    await this.print(removedText(removed, this.#shown), removed);
   }
 
   /** Says that nothing is deleted, since some sessions are missing. */
-  async refusal({ missing }: RemovalPlan, name: StoreName): Promise<number> {
-    const counts = { sessions: 0, deleted: 0, failed: 0 };
+  async refusal({ missing, gone }: RemovalPlan, name: StoreName): Promise<number> {
+    const counts = { sessions: 0, deleted: 0, failed: 0, gone: gone.length };
     await this.print("", { kind: "summary", store: formatStoreName(name), ...counts });
-    process.stderr.write(missingText(missing, name));
+    process.stderr.write(missingText(missing, name, shownOn(process.stderr.isTTY === true)));
     return EXIT.notFound;
   }
 
@@ -178,5 +256,5 @@ class Printer {
 }
 
 function shownName(name: StoreName): string {
-  return printableLine(formatStoreName(name));
+  return shownOn(process.stdout.isTTY === true)(formatStoreName(name));
 }

@@ -1,6 +1,7 @@
 import { type Excerpt, excerptOf, type Room } from "../../../session/search/excerpt.ts";
 import type { Said } from "../../../session/search/said.ts";
 import type { SearchStep } from "../../../store/search/search.ts";
+import { isolated } from "../../isolated.ts";
 import { jsonText } from "../../json-text.ts";
 import { printableLine } from "../../printable.ts";
 import { elided } from "../list/table.ts";
@@ -41,18 +42,24 @@ export function snippetStyle(): SnippetStyle {
 
 /** One line. Source: docs/cli.md. */
 export function hitText(hit: Hit, { mark, width }: SnippetStyle): string {
+  const isTerminal = width !== undefined;
   const head = headOf(hit, width);
   const { text } = hit.said;
-  const { before, match, after } =
-    width === undefined
-      ? onOneLine(excerptOf(text, hit.match, ROOM, columnsOf))
-      : filling(hit, Math.max(1, width - Bun.stringWidth(head)));
+  const { before, match, after } = isTerminal
+    ? filling(hit, Math.max(1, width - Bun.stringWidth(head.join(""))))
+    : onOneLine(excerptOf(text, hit.match, ROOM, columnsOf));
   const [begin, end] = mark;
-  return `${head}${printableLine(before)}${begin}${printableLine(match)}${end}${printableLine(after)}\n`;
+  const excerpt = `${printableLine(before)}${begin}${printableLine(match)}${end}${printableLine(after)}`;
+  const parts = head.map((part) => {
+    // The gap stays outside, or it would change sides.
+    const shown = part.trimEnd();
+    return isolated(shown, isTerminal) + part.slice(shown.length);
+  });
+  return `${parts.join("")}${isolated(excerpt, isTerminal)}\n`;
 }
 
-/** Where a hit is, in so few columns that something of the text has room behind it. */
-function headOf({ sessionId, said }: Hit, width: number | undefined): string {
+/** Where a hit is, part by part, in so few columns that something of the text has room behind it. */
+function headOf({ sessionId, said }: Hit, width: number | undefined): readonly string[] {
   const id = printableLine(sessionId);
   const seq = `seq ${said.seq}`;
   const speaker = speakerText(said);
@@ -62,13 +69,13 @@ function headOf({ sessionId, said }: Hit, width: number | undefined): string {
     [id, seq, speaker],
     [short, seq, speaker],
     [short, seq, said.who],
-  ].map((parts) => parts.map((part) => part + GAP).join(""));
-  const [whole = ""] = heads;
+  ].map((parts) => parts.map((part) => part + GAP));
+  const [whole = []] = heads;
   if (width === undefined) return whole;
   const most = width - LEAST_WIDTH;
-  const fits = heads.find((head) => Bun.stringWidth(head) <= most);
+  const fits = heads.find((head) => Bun.stringWidth(head.join("")) <= most);
   // No more than half of a very narrow terminal.
-  return fits ?? elided(heads.at(-1) ?? "", Math.max(1, most, Math.floor(width / 2)));
+  return fits ?? [elided(heads.at(-1)?.join("") ?? "", Math.max(1, most, Math.floor(width / 2)))];
 }
 
 /** The excerpt that fills so many columns. Where the text is short on one side of the match, the other one has the rest. */

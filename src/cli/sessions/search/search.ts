@@ -7,7 +7,7 @@ import { openStoreReadOnly } from "../../../store/open-store.ts";
 import { openSearch } from "../../../store/search/open-search.ts";
 import { search } from "../../../store/search/search.ts";
 import type { StoreName } from "../../../store/store-name.ts";
-import { counted } from "../../counted.ts";
+import { counted, grouped } from "../../counted.ts";
 import { EXIT, reportError } from "../../exit-codes.ts";
 import { parseLimit } from "../../limit.ts";
 import { type Output, printing } from "../../output.ts";
@@ -71,7 +71,7 @@ async function run(
   const ids = await resolveAll(name, sessions);
   const { needle } = query.matcher;
   await using store = await openSearch(name, { needle, isIndexed });
-  using progress = new Progress();
+  using progress = new Progress({ silentMs: SILENT_MS });
   const counts = new Counts();
   const pace = new Pace();
   const style = snippetStyle();
@@ -86,10 +86,10 @@ async function run(
     if (counts.hits >= limit) break;
     if (!pace.isDue()) continue;
     await output.flush();
-    if (pace.age > SILENT_MS && step.kind === "progress") {
-      const events = step.seq.toLocaleString("en");
-      progress.show(`session ${counts.sessions + 1}, ${events} events: ${step.sessionId}`);
-    }
+    if (step.kind === "progress")
+      progress.show(
+        `session ${grouped(counts.sessions + 1)}, ${counted(step.seq, "event")}: ${step.sessionId}`,
+      );
   }
   progress.clear();
   await output.flush();
@@ -101,7 +101,7 @@ async function run(
   if (problem !== undefined)
     process.stderr.write(`holdfast: the index was not brought up to date: ${printable(problem.explain())}\n`);
   const isEnd = query.signal?.aborted !== true && counts.hits < limit;
-  const rest = isEnd ? `, of ${counts.sessions} searched` : "; stopped before the end";
+  const rest = isEnd ? `, of ${grouped(counts.sessions)} searched` : "; stopped before the end";
   process.stderr.write(`holdfast: ${counts.text()}${rest}\n`);
   return code ?? (counts.hits > 0 ? EXIT.ok : EXIT.failure);
 }
@@ -140,13 +140,7 @@ class Counts {
 
 /** Says when it is time to hand over what was found. */
 class Pace {
-  readonly #start = performance.now();
   #last = Number.NEGATIVE_INFINITY;
-
-  /** Milliseconds since the beginning. */
-  get age(): number {
-    return performance.now() - this.#start;
-  }
 
   isDue(): boolean {
     const now = performance.now();

@@ -27,8 +27,8 @@ export async function* pagesIn(
   }
 }
 
-/** A record that holds other events as well is taken apart. */
-function partIn(decoded: DecodedRecord, from: number, to: number): readonly DecodedRecord[] {
+/** A record of events of a range; one that holds other events as well is taken apart. */
+export function partIn(decoded: DecodedRecord, from: number, to: number): readonly DecodedRecord[] {
   const { seq, count } = decoded.record;
   const end = seq + count - 1;
   if (end < from || seq > to) return [];

@@ -1,10 +1,10 @@
 import type { SessionHeader } from "../../../session/header.ts";
+import { givenTitle } from "../../../session/projections/outline.ts";
 import { HoldfastError } from "../../../store/errors.ts";
 import type { SessionPersistence } from "../../../store/persistence.ts";
 import { counted, grouped } from "../../counted.ts";
 import { countEvents } from "../tail/log-end.ts";
 import type { SeqRange } from "./read-session.ts";
-import { titleOf } from "./told.ts";
 import type { TranscriptStyle } from "./transcript-style.ts";
 
 /** Events before the end of a long log that are looked at for a title, and how many at once: each may be large. */
@@ -59,7 +59,7 @@ export async function factsAtEnd(store: SessionPersistence, id: string): Promise
       const from = Math.max(0, end - BLOCK);
       const block = await store.readFrom(id, from, { limit: end - from });
       const event = block.findLast(({ type }) => type === "session/title");
-      const title = event === undefined ? undefined : titleOf(event);
+      const title = event && givenTitle(event);
       if (title !== undefined) return { events, title };
     }
     return { events };

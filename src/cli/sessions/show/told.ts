@@ -21,10 +21,15 @@ export function retryOf({ data }: SessionEvent): string {
   return `Attempt${number} failed${why}; tried again${wait}`;
 }
 
-/** The title that a `session/title` gives, if it gives one. */
-export function titleOf({ data }: SessionEvent): string | undefined {
-  const title: unknown = typeof data === "object" && data !== null ? Reflect.get(data, "title") : undefined;
-  return typeof title === "string" ? title : undefined;
+/** The model that a request is made to, with its provider. */
+export function modelText({
+  provider,
+  model,
+}: {
+  readonly provider: string;
+  readonly model: string;
+}): string {
+  return `${model} (${provider})`;
 }
 
 /** In which way an answer is not whole, whether it was cancelled, or a failure or a kill ended it; empty where it is. */

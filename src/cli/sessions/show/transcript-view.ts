@@ -1,10 +1,11 @@
 import { isEvent, type SessionEvent, type TurnEndReason } from "../../../session/events.ts";
 import type { TranscriptEntry } from "../../../session/projections/index.ts";
+import { givenTitle } from "../../../session/projections/outline.ts";
 import { UsageProjection, type UsageTotals } from "../../../session/projections/usage.ts";
 import type { LocalTimes } from "../../local-time.ts";
 import { type Entry, EntryText, type Fullness } from "./entry-text.ts";
 import type { HeadFacts } from "./session-head.ts";
-import { describeEnd, formatDuration, howCutOff, retryOf, titleOf, tokensText } from "./told.ts";
+import { describeEnd, formatDuration, howCutOff, modelText, retryOf, tokensText } from "./told.ts";
 import type { TranscriptStyle } from "./transcript-style.ts";
 
 /**
@@ -61,8 +62,8 @@ export class TranscriptView {
     this.#usage.fold(event);
     if (isEvent(event, "turn/start")) this.#started(event.data.turn, event.time);
     else if (isEvent(event, "tool/call")) this.#calls.set(event.data.callId, event.time);
-    else if (event.type === "session/title") this.#title = titleOf(event) ?? this.#title;
-    else if (isEvent(event, "request/header")) this.#model = modelOf(event.data.header.config);
+    else if (isEvent(event, "request/header")) this.#model = modelText(event.data.header.config);
+    else this.#title = givenTitle(event) ?? this.#title;
   }
 
   /** What is shown of the event that comes next, which is often nothing. @param entry that it makes */
@@ -169,8 +170,4 @@ export class TranscriptView {
 
 function sourceOf(event: SessionEvent): string {
   return isEvent(event, "user/message") ? event.data.source.kind : "user";
-}
-
-function modelOf({ provider, model }: { readonly provider: string; readonly model: string }): string {
-  return `${model} (${provider})`;
 }

@@ -13,11 +13,11 @@ import { printable } from "../../printable.ts";
 import { Progress } from "../../progress.ts";
 import { outputColumns } from "../../wrap.ts";
 import { resolveSessionId } from "../session-id.ts";
+import { idsOldestFirst } from "../summaries.ts";
 import { type Prices, readPrices } from "./prices.ts";
 import { statsReport, type Unread } from "./stats-report.ts";
 import { statsText } from "./stats-text.ts";
 
-const PAGE = 2_500;
 /** Of a long session it is said so often how far its reading is. */
 const TOLD_EVENTS = 50_000;
 const HINT = "`holdfast sessions stats --help` says how it is used.";
@@ -54,7 +54,7 @@ export function stats(
     const unread: Unread[] = [];
     let sessions = 0;
     let torn = 0;
-    for await (const next of id === undefined ? everyId(store) : [id]) {
+    for (const next of id === undefined ? await idsOldestFirst(store) : [id]) {
       sessions += 1;
       const place = `session ${grouped(sessions)}: ${next}`;
       if (sessions > 1) progress.show(place);
@@ -101,13 +101,4 @@ async function count(
     onEvents(seen);
   }
   return stream.torn();
-}
-
-async function* everyId(store: SessionPersistence): AsyncGenerator<string> {
-  let cursor: string | undefined;
-  do {
-    const page = await store.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
-    for (const { id } of page.items) yield id;
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
 }

@@ -1,17 +1,15 @@
-import { isEvent, type SessionEvent } from "../../../session/events.ts";
+import type { SessionEvent } from "../../../session/events.ts";
+import { isPiece } from "../../../session/projections/cut-off.ts";
 import { LiveTranscript, type TranscriptEntry } from "../../../session/projections/index.ts";
-import { recordEvents } from "../../../session/records.ts";
+import { type DecodedRecord, recordEvents, type SessionRecord } from "../../../session/records.ts";
 import { CorruptError, StorageFailedError } from "../../../store/errors.ts";
 import type { SessionPersistence } from "../../../store/persistence.ts";
+import { pagesIn, partIn, shownEvent } from "../show/read-session.ts";
+import { type Beginning, BeginningFinder, FAR, lastOf } from "./beginning.ts";
 import { countEvents } from "./log-end.ts";
 
-/** Events that are read at once. */
-const BLOCK = 512;
-/** Going back: first so many, then more each time, so that going back far takes few reads. */
-const FIRST_BLOCK = 64;
-const LARGEST_BLOCK = 2_048;
-/** Events before a Step among which the beginning of its Turn is looked for. */
-const FAR = 1_024;
+/** Going back: first so many events, then twice as many each time, so that going back far takes few readings. */
+const FIRST_STRETCH = 64;
 
 /** What was shown is no longer there. */
 export class LogCutError extends StorageFailedError {}
@@ -29,21 +27,24 @@ export interface TailItem {
   readonly isBefore?: true;
 }
 
-/** What is given out: events that make an entry, all events, or all with those before them that explain them. */
+/**
+ * What is given out: events that make an entry, all events, or all that a transcript is made of, with those before them
+ * that explain them. A transcript needs no deltas.
+ */
 export type TailForm = "entries" | "events" | "transcript";
 
 /**
- * The end of a session's log, and what is added to it. Each event comes once, in order. Reads by seq, some events at a
- * time: what it costs follows what is asked for, and what is new.
+ * The end of a session's log, and what is added to it. Each event comes once, in order. Reads by seq, a page at a time:
+ * what it costs follows what is asked for, and what is new; the deltas of a long answer are not taken apart.
  */
 export class LogTail {
   readonly #source: TailSource;
   readonly #id: string;
   readonly #form: TailForm;
   readonly #transcript = new LiveTranscript();
-  /** Seq of the first event that was not given out, and the event before it, if that was read. */
+  /** Seq of the first event that was not given out, and the record that ends before it, if that was read. */
   #next = 0;
-  #last: SessionEvent | undefined;
+  #last: SessionRecord | undefined;
 
   constructor(source: TailSource, id: string, form: TailForm) {
     this.#source = source;
@@ -56,7 +57,7 @@ export class LogTail {
     let read = () => this.#sound();
     let damage: CorruptError | undefined;
     let first: number | undefined;
-    let start: SessionEvent | undefined;
+    let start: Beginning | undefined;
     try {
       const end = await countEvents(this.#source.store, this.#id);
       if (this.#form === "events") first = Math.max(0, end - count);
@@ -68,41 +69,41 @@ export class LogTail {
       if (!(error instanceof CorruptError)) throw error;
       damage = error;
     }
-    // Read twice, so that no more than a block is kept, however many are asked for.
+    // Read twice, so that no more than a page is kept, however many are asked for.
     first ??= await this.#firstShown(count, start, read());
     enterTurn(this.#transcript, start);
-    for await (const events of read()) {
-      const items = events.map((event) => this.#take(event));
+    for await (const page of read()) {
+      const items = page.flatMap((decoded) => this.#take(decoded));
       const isBefore = ({ event }: TailItem) => event.seq < first;
       yield this.#form === "transcript"
         ? items.map((item) => (isBefore(item) ? { ...item, isBefore: true } : item))
-        : this.#given(items).filter((item) => !isBefore(item));
+        : items.filter((item) => !isBefore(item));
     }
     if (damage !== undefined) throw damage;
   }
 
-  /** What was committed since and is given out, block by block, as long as there is more. */
+  /** What was committed since and is given out, page by page. */
   async *added(): AsyncGenerator<readonly TailItem[]> {
-    for (;;) {
-      // With the last one that is known: it shows that this is still the same log.
-      const from = Math.max(0, this.#next - 1);
-      const events = await this.#source.store.readFrom(this.#id, from, { limit: BLOCK });
-      const [known] = events;
-      if (this.#next > 0) this.#assertSame(known);
-      const items = events.filter(({ seq }) => seq >= this.#next).map((event) => this.#take(event));
-      if (items.length === 0) return;
-      yield this.#given(items);
+    // With the last one that is known: it shows that this is still the same log.
+    const from = Math.max(0, this.#next - 1);
+    let isKnown = this.#next === 0;
+    for await (const page of this.#pages(from)) {
+      let items = page;
+      if (!isKnown) {
+        this.#assertSame(page[0]?.record);
+        isKnown = true;
+        items = page.flatMap((decoded) => partIn(decoded, this.#next, Number.MAX_SAFE_INTEGER));
+      }
+      if (items.length > 0) yield items.flatMap((decoded) => this.#take(decoded));
     }
+    if (!isKnown) this.#assertSame(undefined);
   }
 
-  #given(items: readonly TailItem[]): readonly TailItem[] {
-    return this.#form === "entries" ? items.filter(({ entry }) => entry !== undefined) : items;
-  }
-
-  /** @throws LogCutError unless the event before the next one is what it was */
-  #assertSame(found: SessionEvent | undefined): void {
-    this.#last ??= found;
-    if (found !== undefined && Bun.deepEquals(found, this.#last)) return;
+  /** @throws LogCutError unless the event before the next one is what it was; `found` is the record that begins with it */
+  #assertSame(found: SessionRecord | undefined): void {
+    const event = found && recordEvents(found)[0];
+    if (event !== undefined && (this.#last === undefined || Bun.deepEquals(event, lastEvent(this.#last))))
+      return;
     const what =
       found === undefined ? "is shorter than what was shown of it" : "is another one than was shown";
     throw new LogCutError(`The log ${what}`, {
@@ -111,94 +112,107 @@ export class LogTail {
     });
   }
 
-  /** The events from seq `from` up to seq `end`, block by block. */
-  async *#between(from: number, end: number): AsyncGenerator<readonly SessionEvent[]> {
-    for (let next = from; next < end; ) {
-      const events = await this.#source.store.readFrom(this.#id, next, {
-        limit: Math.min(BLOCK, end - next),
-      });
-      if (events.length === 0) this.#assertSame(undefined);
-      yield events;
-      next += events.length;
+  async *#pages(from: number, to?: number): AsyncGenerator<readonly DecodedRecord[]> {
+    const stream = await this.#source.store.stream(this.#id, { fromSeq: from });
+    yield* pagesIn(stream, { from, ...(to === undefined ? {} : { to }) });
+  }
+
+  /** The events from seq `from` up to seq `end`, page by page. */
+  async *#between(from: number, end: number): AsyncGenerator<readonly DecodedRecord[]> {
+    if (from >= end) return;
+    let next = from;
+    for await (const page of this.#pages(from, end - 1)) {
+      yield page;
+      next += page.reduce((sum, { record }) => sum + record.count, 0);
     }
+    if (next < end) this.#assertSame(undefined);
   }
 
   /** The events before the damage. */
-  async *#sound(): AsyncGenerator<readonly SessionEvent[]> {
+  async *#sound(): AsyncGenerator<readonly DecodedRecord[]> {
     try {
-      const { pages } = await this.#source.store.stream(this.#id);
-      for await (const page of pages) yield page.flatMap(({ record }) => [...recordEvents(record)]);
+      yield* this.#pages(0);
     } catch (error) {
       if (!(error instanceof CorruptError)) throw error;
     }
   }
 
   /**
-   * The event that begins a Turn or a Step and that at least `count` entries follow; nothing where none does. A transcript
-   * begins with its Turn, unless that is far away.
+   * Where to begin so that at least `count` entries follow; nothing where there are too few. A transcript begins with its
+   * Turn, unless that is far away.
    */
-  async #startOf(count: number, end: number): Promise<SessionEvent | undefined> {
-    let found = 0;
-    let step: SessionEvent | undefined;
-    for (let to = end, size = FIRST_BLOCK; to > 0; size = Math.min(2 * size, LARGEST_BLOCK)) {
-      const from = Math.max(0, to - size);
-      const events = await this.#source.store.readFrom(this.#id, from, { limit: to - from });
-      for (const event of events.toReversed()) {
-        if (isEntry(event)) found += 1;
-        if (found < count) continue;
-        if (isEvent(event, "turn/start")) return event;
-        if (isEvent(event, "step/start")) step ??= event;
-        if (step !== undefined && this.#form === "entries") return step;
+  async #startOf(count: number, end: number): Promise<Beginning | undefined> {
+    let wanted = count;
+    let within: Beginning | undefined;
+    for (let to = end, size = FIRST_STRETCH; to > 0; size *= 2) {
+      const from = Math.max(0, within === undefined ? to - size : within.seq - FAR);
+      const finder = new BeginningFinder(wanted);
+      for await (const page of this.#between(from, to)) {
+        for (const decoded of page) if (!isPiece(decoded.record) && decoded.event) finder.take(decoded.event);
       }
+      wanted -= Math.min(wanted, finder.entries);
+      const { found } = finder;
       to = from;
-      if (step !== undefined && step.seq - to > FAR) return step;
+      if (found === undefined) continue;
+      within ??= found.within;
+      if (within === undefined ? found.turn !== undefined : this.#form === "entries")
+        return within ?? found.turn;
+      if (within === undefined) continue;
+      if (found.turn !== undefined) return within.seq - found.turn.seq > FAR ? within : found.turn;
+      if (within.seq - to >= FAR) return within;
     }
-    return step;
+    return within;
   }
 
-  /** Seq of the first of the last `count` items that are shown of these events. */
+  /** Seq of the first of the last `count` items that are shown of these records. */
   async #firstShown(
     count: number,
-    start: SessionEvent | undefined,
-    read: AsyncIterable<readonly SessionEvent[]>,
+    start: Beginning | undefined,
+    read: AsyncIterable<readonly DecodedRecord[]>,
   ): Promise<number> {
     const transcript = new LiveTranscript();
     enterTurn(transcript, start);
     let seqs: number[] = [];
-    for await (const events of read) {
-      for (const event of events) {
-        const isShown = this.#form === "events" || transcript.fold(event) !== undefined;
-        if (isShown) seqs.push(event.seq);
+    for await (const page of read) {
+      for (const decoded of page) {
+        const { seq, count: length } = decoded.record;
+        if (this.#form === "events") for (let k = 0; k < length; k += 1) seqs.push(seq + k);
+        else if (foldInto(transcript, decoded)?.entry !== undefined) seqs.push(seq);
       }
-      if (seqs.length > 2 * count) seqs = last(seqs, count);
+      if (seqs.length > 2 * count) seqs = lastOf(seqs, count);
     }
-    return last(seqs, count)[0] ?? Number.POSITIVE_INFINITY;
+    return lastOf(seqs, count)[0] ?? Number.POSITIVE_INFINITY;
   }
 
-  #take(event: SessionEvent): TailItem {
-    this.#next = event.seq + 1;
-    this.#last = event;
-    if (this.#form === "events") return { event };
-    const entry = this.#transcript.fold(event);
-    return entry === undefined ? { event } : { event, entry };
+  /** What is given out of the record that comes next. */
+  #take(decoded: DecodedRecord): readonly TailItem[] {
+    const { record } = decoded;
+    this.#next = record.seq + record.count;
+    this.#last = record;
+    if (this.#form === "events") return recordEvents(record).map((event) => ({ event }));
+    const item = foldInto(this.#transcript, decoded);
+    return item === undefined || (this.#form === "entries" && item.entry === undefined) ? [] : [item];
   }
 }
 
-/** Tells a transcript that begins with a Step which Turn it is of. */
-function enterTurn(transcript: LiveTranscript, start: SessionEvent | undefined): void {
-  if (start === undefined || !isEvent(start, "step/start")) return;
-  const { seq, time, data } = start;
-  transcript.fold({ type: "turn/start", seq, time, data: { turn: data.turn } });
+/** Tells a transcript the record that comes next. Nothing of one that only holds deltas. */
+function foldInto(transcript: LiveTranscript, decoded: DecodedRecord): TailItem | undefined {
+  const event = shownEvent(decoded);
+  if (event === undefined) {
+    transcript.pass(decoded.record);
+    return decoded.event && { event: decoded.event };
+  }
+  const entry = transcript.fold(event);
+  return entry === undefined ? { event } : { event, entry };
 }
 
-/** Whether an event surely makes an entry; one that ends an answer which was cut off makes one as well. */
-function isEntry(event: SessionEvent): boolean {
-  if (isEvent(event, "turn/end")) return event.data.reason.kind !== "completed";
-  const isMessage =
-    isEvent(event, "user/message") || isEvent(event, "assistant/message") || isEvent(event, "tool/result");
-  return isMessage && event.surfaceOp === "append";
+function lastEvent(record: SessionRecord): SessionEvent | undefined {
+  return recordEvents(record).at(-1);
 }
 
-function last<T>(items: T[], count: number): T[] {
-  return count === 0 ? [] : items.slice(-count);
+/** Tells a transcript that does not begin with a Turn which one it is of. */
+function enterTurn(transcript: LiveTranscript, start: Beginning | undefined): void {
+  if (start === undefined) return;
+  const { seq, time, turn } = start;
+  transcript.fold({ type: "turn/start", seq, time, data: { turn } });
 }

@@ -22,12 +22,10 @@ export const rootReader: ImportReader = {
   async *sessions(path) {
     const root = homeOrRoot(path);
     const isHome = root !== path;
-    const own = isHome ? [] : await filesIn(path, OWN_LOGS);
-    if (own.length > 0) {
-      for (const log of own) yield examineLogFile(log);
-      return;
-    }
-    const files = isHome ? [] : await exportedFiles(path);
+    // One that strayed into a root hides none of the root's own.
+    const own = await filesIn(path, OWN_LOGS);
+    for (const log of own) yield examineLogFile(log);
+    const files = isHome ? [] : await exportedFiles(path, own);
     for (const file of files) yield* exportReader.sessions(file);
     try {
       await using examiner = await openExaminer({ kind: "jsonl", path: root });
@@ -35,16 +33,17 @@ export const rootReader: ImportReader = {
     } catch (error) {
       if (isHome || !(error instanceof StoreNotFoundError)) throw error;
       const logs = await filesIn(path, PROJECT_LOGS);
-      if (files.length + logs.length === 0) throw error;
+      if (own.length + files.length + logs.length === 0) throw error;
       for (const log of logs) yield examineLogFile(log);
     }
   },
 };
 
-/** Those that lie in the folder itself; other lines than those of sessions are none of ours. */
-async function exportedFiles(folder: string): Promise<string[]> {
+/** Those that lie in the folder itself, but for its `logs`; other lines than those of sessions are none of ours. */
+async function exportedFiles(folder: string, logs: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const path of await filesIn(folder, EXPORTED)) {
+    if (logs.includes(path)) continue;
     if (exportReader.knows({ path, kind: "file", beginning: await beginningOf(path) })) found.push(path);
   }
   return found;

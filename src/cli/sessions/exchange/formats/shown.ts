@@ -7,8 +7,7 @@ import { parseEvent, recordEvents, type SessionRecord } from "../../../../sessio
 import { TORN_END } from "../../../../store/finding.ts";
 import { counted } from "../../../counted.ts";
 import { formatTime } from "../../list/table.ts";
-import { describeEnd, formatDuration, howCutOff, tokensText } from "../../show/told.ts";
-import { modelText } from "../model-text.ts";
+import { describeEnd, formatDuration, howCutOff, modelText, tokensText } from "../../show/told.ts";
 import type { ExportedTail, HeadFacts, Mask } from "./format.ts";
 
 type Told = Exclude<TranscriptEntry, { kind: "turn-end" }>;

@@ -1,10 +1,13 @@
-import { recordTexts, type SessionRecord } from "../../../../session/records.ts";
-import { isRunType } from "../../../../session/runs.ts";
+import { recogniseChunk } from "../../../../session/recognise.ts";
+import { recordRun, type SessionRecord } from "../../../../session/records.ts";
+import { type DeltaRun, isRunType, memberTexts } from "../../../../session/runs.ts";
 import { mapStrings } from "./json-strings.ts";
 import { joined, MASK, type Redactor, type Span } from "./redactor.ts";
 
 /** Streamed text that is held until its message is whole, in UTF-16 units. Beyond that the older half is let go. */
 const MOST_HELD = 4 * 1024 * 1024;
+/** What a delta has beside its piece, roughly. */
+const AROUND = 120;
 /** Of each text that was let go, so much of its end is remembered. */
 const CONTEXT = 64 * 1024;
 /** No more is streamed of a text behind these: another attempt begins anew. */
@@ -17,6 +20,13 @@ interface Delta {
   /** Which text it is a piece of. */
   readonly stream: string;
   readonly text: string;
+  /** Where the event has no text but this and words of the format, the other ones: of a call, its id and the tool's name. */
+  readonly others?: Others;
+}
+
+interface Others {
+  readonly id?: string;
+  readonly name?: string;
 }
 
 /** What was let go of a text whose end has not come. */
@@ -36,7 +46,7 @@ interface Shown {
 
 interface Waiting {
   readonly record: SessionRecord;
-  /** Of its text as it was, so that the same records are let go whatever is masked. */
+  /** Of its text as it was, about, so that the same records are let go whatever is masked and however they are packed. */
   readonly length: number;
   readonly delta?: Delta;
 }
@@ -52,6 +62,7 @@ export class RedactedRecords {
   #waiting: Waiting[] = [];
   #length = 0;
   #begun = new Map<string, Begun>();
+  #plain: Others = {};
 
   /** @param most UTF-16 units that are held at most */
   constructor(redactor: Redactor, most = MOST_HELD) {
@@ -59,24 +70,26 @@ export class RedactedRecords {
     this.#most = most;
   }
 
-  /** Takes a record; returns what can be shown now. */
-  *take(record: SessionRecord): Generator<SessionRecord> {
-    for (const [k, text] of recordTexts(record).entries()) {
-      const type = isRunType(record.type) ? "assistant/chunk" : record.type;
-      const single = { seq: record.seq + k, count: 1, type, time: record.time, text };
-      if (ENDS.has(type)) yield* this.end();
-      const delta = type === "assistant/chunk" ? deltaOf(single) : undefined;
-      if (delta === undefined && this.#waiting.length === 0) {
-        yield this.#masked(single);
-        continue;
-      }
-      const { length } = text;
-      this.#waiting.push(
-        delta === undefined ? { record: this.#masked(single), length } : { record: single, length, delta },
-      );
-      this.#length += length;
-      if (this.#length > this.#most) yield* this.#letGo(this.#length / 2);
+  /**
+   * Takes a record; returns what can be shown now.
+   * @param run what it holds, where that was read before
+   */
+  *take(record: SessionRecord, run?: DeltaRun): Generator<SessionRecord> {
+    if (isRunType(record.type)) {
+      for (const member of membersOf(record, run ?? recordRun(record))) yield* this.#hold(member);
+      return;
     }
+    if (ENDS.has(record.type)) yield* this.end();
+    const delta = record.type === "assistant/chunk" ? deltaOf(record) : undefined;
+    if (delta !== undefined) yield* this.#hold({ record, length: delta.text.length + AROUND, delta });
+    else if (this.#waiting.length === 0) yield this.#masked(record);
+    else yield* this.#hold({ record: this.#masked(record), length: record.text.length });
+  }
+
+  *#hold(waiting: Waiting): Generator<SessionRecord> {
+    this.#waiting.push(waiting);
+    this.#length += waiting.length;
+    if (this.#length > this.#most) yield* this.#letGo(this.#length / 2);
   }
 
   /** What waits, when no more deltas will come. */
@@ -146,8 +159,11 @@ export class RedactedRecords {
   }
 
   /** `shown` is what stands in the place of its text; nothing where that stays. */
-  #maskedDelta(record: SessionRecord, { member, text }: Delta, shown: Shown | undefined): SessionRecord {
+  #maskedDelta(record: SessionRecord, delta: Delta, shown: Shown | undefined): SessionRecord {
+    const { member, text, others } = delta;
     this.#redactor.count(shown?.begin ?? 0);
+    // Most are such: nothing is taken apart for them.
+    if (shown === undefined && others !== undefined && this.#isPlain(others)) return record;
     const masked = mapStrings(record.text, (value, place) => {
       const { names, isName } = place;
       const isPiece =
@@ -155,7 +171,59 @@ export class RedactedRecords {
       // The piece was looked at with the others of its text.
       return isPiece && value === text ? (shown?.text ?? text) : this.#redactor.string(value, place);
     });
-    return masked === record.text ? record : { ...record, text: masked };
+    return masked === record.text
+      ? record
+      : { seq: record.seq, count: 1, type: record.type, time: record.time, text: masked };
+  }
+
+  /** Whether these stay as they are. */
+  #isPlain({ id, name }: Others): boolean {
+    if (id === this.#plain.id && name === this.#plain.name) return true;
+    const stays = (text: string | undefined, member: string) => {
+      const place = { names: ["data", "chunk", member], isName: false };
+      return text === undefined || this.#redactor.quietly(() => this.#redactor.string(text, place)) === text;
+    };
+    const isPlain = stays(id, "id") && stays(name, "name");
+    if (isPlain)
+      this.#plain = { ...(id === undefined ? {} : { id }), ...(name === undefined ? {} : { name }) };
+    return isPlain;
+  }
+}
+
+/** A delta of a run. Its text as it would stand alone is made when it is asked for, with those of the others. */
+class Member implements SessionRecord {
+  readonly count = 1;
+  readonly type = "assistant/chunk";
+  readonly seq: number;
+  readonly time: number;
+  readonly #texts: () => readonly string[];
+  readonly #index: number;
+
+  constructor({ seq, time }: SessionRecord, texts: () => readonly string[], index: number) {
+    this.seq = seq + index;
+    this.time = time;
+    this.#texts = texts;
+    this.#index = index;
+  }
+
+  get text(): string {
+    return this.#texts()[this.#index] ?? "";
+  }
+}
+
+function* membersOf(record: SessionRecord, run: DeltaRun): Generator<Waiting> {
+  const { kind, turn, step, index, id, name } = run;
+  const stream = streamOf(turn, step, kind, index, id);
+  const member = kind === "tool-call-delta" ? "argumentsDelta" : "text";
+  const others = { ...(id === undefined ? {} : { id }), ...(name === undefined ? {} : { name }) };
+  let made: readonly string[] | undefined;
+  const texts = () => {
+    made ??= memberTexts(run);
+    return made;
+  };
+  for (const [k, text] of run.texts.entries()) {
+    const delta = { seq: record.seq + k, member, stream, text, others } as const;
+    yield { record: new Member(record, texts, k), length: text.length + AROUND, delta };
   }
 }
 
@@ -200,11 +268,27 @@ function deltaOf({ seq, text }: SessionRecord): Delta | undefined {
   const data = isRecord(event) ? event["data"] : undefined;
   const chunk = isRecord(data) ? data["chunk"] : undefined;
   if (!isRecord(data) || !isRecord(chunk)) return undefined;
-  const member = chunk["type"] === "tool-call-delta" ? "argumentsDelta" : "text";
+  const { type, index, id, name } = chunk;
+  const member = type === "tool-call-delta" ? "argumentsDelta" : "text";
   const piece = chunk[member];
   if (typeof piece !== "string") return undefined;
-  const stream = JSON.stringify([data["turn"], data["step"], chunk["type"], chunk["index"], chunk["id"]]);
-  return { seq, member, stream, text: piece };
+  const delta = {
+    seq,
+    member,
+    stream: streamOf(data["turn"], data["step"], type, index, id),
+    text: piece,
+  } as const;
+  if (recogniseChunk(text) === undefined) return delta;
+  const others = {
+    ...(typeof id === "string" ? { id } : {}),
+    ...(typeof name === "string" ? { name } : {}),
+  };
+  return { ...delta, others };
+}
+
+/** Which text the deltas are of that have these in common. */
+function streamOf(...parts: readonly unknown[]): string {
+  return JSON.stringify(parts);
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,3 +1,4 @@
+import { CleanTexts } from "./clean-texts.ts";
 import { GivenPattern } from "./given-pattern.ts";
 import { mapStrings, type StringPlace } from "./json-strings.ts";
 import type { KnownSecrets } from "./known-secrets.ts";
@@ -21,6 +22,7 @@ export class Redactor {
   readonly #learnt: KnownSecrets | undefined;
   readonly #names = new Map<string, string>();
   #known: KnownSecrets | undefined;
+  readonly #clean = new CleanTexts();
   /** Whether a search found nothing in the texts that are looked at now, so that only known secrets can be in them. */
   #isSearched = false;
   #masked = 0;
@@ -42,6 +44,7 @@ export class Redactor {
   /** From here on these are masked as well, wherever they stand. */
   know(secrets: KnownSecrets | undefined): void {
     this.#known = secrets;
+    this.#clean.clear();
   }
 
   /** Places masked so far. */
@@ -66,7 +69,7 @@ export class Redactor {
 
   /** Where the secrets of a text stand, in order and apart from each other, also escaped and packed ones. */
   find(text: string): Span[] {
-    if (this.#isSearched && this.#known?.isEmpty === true) return [];
+    if (this.#isIdle || (!this.#isSearched && this.#clean.has(text))) return [];
     const found = this.#found(text);
     for (const view of viewsOf(text)) {
       for (const { start, end } of this.#found(view.text))
@@ -75,7 +78,13 @@ export class Redactor {
     for (const { start, end, text: unpacked } of packedTexts(text)) {
       if (this.#found(unpacked).length > 0) found.push({ start, end });
     }
+    if (found.length === 0 && !this.#isSearched) this.#clean.add(text);
     return joined(found);
+  }
+
+  /** Whether nothing can be found in the texts that are looked at now. */
+  get #isIdle(): boolean {
+    return this.#isSearched && this.#known?.isEmpty === true;
   }
 
   /** What is made with masks for a place that says again what stands elsewhere: it is not counted. */
@@ -96,6 +105,7 @@ export class Redactor {
 
   /** A JSON text of the same shape. What is not masked stays as it is, to the byte. */
   json(text: string): string {
+    if (this.#isIdle && this.#names.size === 0) return text;
     return mapStrings(text, (value, place) => this.string(value, place));
   }
 

@@ -41,7 +41,7 @@ const PATH = /^(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w .@/\\-]*$/;
 const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 /** Whether a secret is so plain that an ordinary word is not taken for it. */
-export function isSought(value: string, kind: SecretKind): boolean {
+function isSought(value: string, kind: SecretKind): boolean {
   if (value.length < LEAST || new Set(value).size < LEAST_DIFFERENT) return false;
   if (kind !== "issued" && isPlace(value)) return false;
   if (/\d/.test(value)) return true;

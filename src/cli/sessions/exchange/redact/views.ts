@@ -21,6 +21,7 @@ const PACKED = /[A-Za-z0-9+/_-]{20,}={0,2}/g;
 const BINARY = /[\u0000-\u0008\u000e-\u001f\u007f]/;
 const LETTERS: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" };
 const utf8 = new TextDecoder("utf-8", { fatal: true });
+const bytes = Buffer.alloc(24);
 
 /** The ways to read a text other than as it stands; none where it has no escapes. */
 export function* viewsOf(text: string): Generator<View> {
@@ -53,8 +54,22 @@ export function* packedTexts(text: string): Generator<{ start: number; end: numb
 
 function unpack(packed: string): string | undefined {
   // Most are names and hashes; their first bytes tell.
-  if (decoded(packed.slice(0, 24)) === undefined) return undefined;
+  const beginning = packed.slice(0, 24);
+  if (isBinary(beginning) || decoded(beginning) === undefined) return undefined;
   return decoded(packed);
+}
+
+/** Whether a few bytes surely are no text: the decoder takes longer, and an error of it much longer. */
+function isBinary(packed: string): boolean {
+  const length = bytes.write(packed, "base64");
+  // What comes within a character of several bytes cannot begin one.
+  if ((bytes[0] ?? 0) >> 6 === 2) return true;
+  for (let k = 0; k < length; k += 1) {
+    const byte = bytes[k] ?? 0;
+    if (byte === 0x7f || (byte < 0x20 && (byte < 9 || byte > 13))) return true;
+    if (byte === 0xc0 || byte === 0xc1 || byte > 0xf4) return true;
+  }
+  return false;
 }
 
 function decoded(packed: string): string | undefined {
