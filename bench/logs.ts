@@ -1,21 +1,13 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { z } from "zod";
 import { BenchFolder, type Figure, format, median, runCase } from "./measure.ts";
+import { readSample } from "./sample.ts";
 
 /* Session logs: the long sample session where it is there, commits, many sessions, and logs of unusual size. */
 
 const RUNS = 9;
-const SAMPLE = join(import.meta.dir, "..", "..", "shared", "workload");
-
-const manifestSchema = z.object({
-  sessions: z.array(z.object({ id: z.string(), file: z.string(), events: z.number() })),
-});
-
 export async function logs(): Promise<Figure[]> {
   using folder = new BenchFolder();
   return [
-    ...(existsSync(SAMPLE) ? await sample(folder) : []),
+    ...(await sample(folder)),
     ...(await commits()),
     ...(await listing(folder)),
     ...(await million(folder)),
@@ -24,11 +16,9 @@ export async function logs(): Promise<Figure[]> {
 }
 
 async function sample(folder: BenchFolder): Promise<Figure[]> {
-  const manifest = manifestSchema.parse(await Bun.file(join(SAMPLE, "manifest.json")).json());
-  const [session] = manifest.sessions;
+  const session = await readSample();
   if (session === undefined) return [];
-  const { id, file, events } = session;
-  const path = join(SAMPLE, file);
+  const { id, path, events } = session;
   const root = folder.file("again");
   const { original, written } = await runCase<{ original: number; written: number }>("jsonl-rewrite", [
     path,

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { compacted } from "./compacted.ts";
 import { http } from "./http.ts";
 import { logs } from "./logs.ts";
 import { BenchFolder, type Figure, format, median, runCase } from "./measure.ts";
@@ -9,20 +10,22 @@ import { verify, verifyLarge } from "./verify.ts";
 
 /*
  * Prints each figure beside its floor, measured in the same run on the same machine. `bun run bench [PART…]` runs the
- * parts named: commits, bulk, cold, startup, logs, verify, stream, http. These take minutes, and run only when they are
- * named: verify-large, sessions-many, sessions-million, sessions-large. It asserts nothing: a slow machine is not a defect.
+ * parts named: commits, bulk, cold, startup, logs, compacted, verify, stream, http. These take minutes, and run only when
+ * they are named: verify-large, sessions-many, sessions-million, sessions-large. It asserts nothing: a slow machine is not a
+ * defect.
  */
 
 const RUNS = 7;
 const executable = process.env["HOLDFAST_EXECUTABLE"] ?? join(import.meta.dir, "..", "dist", "holdfast");
 
-type Part = () => Promise<Figure[]>;
+type Part = () => Promise<Figure[]> | AsyncIterable<Figure>;
 const PARTS: Readonly<Record<string, Part>> = {
   commits,
   bulk,
   cold,
   startup,
   logs,
+  compacted,
   verify,
   stream: () => stream(executable),
   http: () => http(executable),
@@ -37,7 +40,7 @@ for (const name of wanted.length > 0 ? wanted : Object.keys(PARTS)) {
   const part = ALL_PARTS[name];
   if (part === undefined)
     throw new Error(`unknown part ${name}; there are ${Object.keys(ALL_PARTS).join(", ")}`);
-  for (const { what, value, against, target, met } of await part()) {
+  for await (const { what, value, against, target, met } of await part()) {
     process.stdout.write(`${met ? "ok  " : "MISS"} ${what}: ${value} (${against}; target ${target})\n`);
   }
 }

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
+import { configure } from "../../src/store/sqlite/durable-connection.ts";
 import { createSchema } from "../../src/store/sqlite/schema.ts";
 import insertRecord from "../../src/store/sqlite/sql/insert-record.sql" with { type: "text" };
-import { configure } from "../../src/store/sqlite/writer.ts";
 
 /* SQLite alone: rows of the same tables, inserted on the calling thread, with no check and nobody told. */
 

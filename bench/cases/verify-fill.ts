@@ -1,6 +1,6 @@
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { encodeEvent, packBatch } from "../../src/session/records.ts";
+import { encodeEvent, packBatch } from "../../src/session/encoding.ts";
 import { encodeLines } from "../../src/store/jsonl/line-encoder.ts";
 import { generateSession, workloadHeader } from "../generator.ts";
 
