@@ -30,27 +30,6 @@ describe("readers", () => {
     expect(session.log.length).toBe(3_001);
   }, 30_000);
 
-  test("one that is in the middle of a session when that is deleted is told, and is not left with its beginning", async () => {
-    using place = new Place();
-    await using store = await place.open();
-    await put(store, "other", [title(0)]);
-    await put(
-      store,
-      "s",
-      Array.from({ length: 3_000 }, (_, k) => title(k)),
-    );
-    const { pages } = await store.stream("s");
-    let events = 0;
-    const read = async () => {
-      for await (const page of pages) {
-        events += page.length;
-        if (events === page.length) await store.delete("s");
-      }
-    };
-    expect(await rejectionOf(read())).toMatchObject({ code: "not-found", place: { sessionId: "s" } });
-    expect(events).toBeLessThan(3_000);
-  });
-
   test("one that stays long does not leave a large write-ahead log behind", async () => {
     using place = new Place();
     await using store = await place.open();
