@@ -219,11 +219,19 @@ function listenAddress({ host, port, listen }: ListenSettings): ListenAddress {
 }
 
 function existingFolder(path: string, raw: RawOptions): string {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return path;
+  if (isFolder(path)) return path;
   throw new UsageError(
     `The workspace ${shownPath(path)} is not a folder`,
     `Make it, or name another one with ${sourceOf(raw, "workspace")}.`,
   );
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false; // whatever the reason is, nobody can work in it
+  }
 }
 
 function required(value: string | undefined, flag: string, provider: string): string {

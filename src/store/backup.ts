@@ -116,12 +116,19 @@ function drop(draft: string): void {
 
 function assertFree({ kind, path }: StoreName, target: string): void {
   for (const suffix of kind === "sqlite" ? SQLITE_FILES : [""]) {
-    if (lstatSync(target + suffix, { throwIfNoEntry: false }) !== undefined)
-      throw new BackupExistsError(target + suffix);
+    if (isThere(target + suffix)) throw new BackupExistsError(target + suffix);
   }
   if (kind === "sqlite") return;
   const inside = relative(resolveStorePath(path), resolveStorePath(target));
   if (inside !== ".." && !inside.startsWith(`..${sep}`)) throw new BackupPlaceError(target);
+}
+
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    throw toStorageError(error, "The backup cannot be put there", { path });
+  }
 }
 
 async function writeCopy(

@@ -30,6 +30,12 @@ describe("a value", () => {
     expect(config({ [name]: value }).call).toEqual(call);
   });
 
+  test("of a workspace is a folder, whatever stands in the way of it", () => {
+    for (const workspace of [import.meta.path, `${import.meta.path}/below`, "x".repeat(5_000)]) {
+      expect(() => config({ workspace })).toThrow(/is not a folder/);
+    }
+  });
+
   test("of -0 is 0, for the log takes no -0", () => {
     for (const temperature of ["-0", "-0.0", -0]) {
       expect(Object.is(config({ temperature }).call.temperature, 0)).toBe(true);

@@ -38,6 +38,16 @@ describe.each(KINDS)("a backup of a store: %s", (kind) => {
     expect(await folderState(folder.path)).toEqual(before);
   });
 
+  test("is refused below a file, and where no path can lead", async () => {
+    await using folder = await TempFolder.create();
+    const store = `${kind}:${folder.at("store")}`;
+    await fill(store, 1);
+    await Bun.write(folder.at("file"), "");
+    for (const to of ["file/copy", "x".repeat(5_000)]) {
+      expect(await rejectionOf(backup(store, folder.at(to)))).toMatchObject({ code: "storage-failed" });
+    }
+  });
+
   test("of an empty store is an empty store, also under the longest name that there is", async () => {
     await using folder = await TempFolder.create();
     const store = `${kind}:${folder.at("store")}`;

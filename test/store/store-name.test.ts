@@ -55,6 +55,10 @@ describe("the name of a store", () => {
     log("home", "sessions", "--srv-x--");
     mkdirSync(join(folder, "home", "skills"));
     expect(pathOf("home")).toBe(join(folder, "home", "sessions"));
+    // Other programs leave their own logs in a home.
+    mkdirSync(join(folder, "home", "logs"));
+    writeFileSync(join(folder, "home", "logs", "debug.jsonl"), "{}\n");
+    expect(pathOf("home")).toBe(join(folder, "home", "sessions"));
     expect(parseStoreName(`jsonl:${folder}/home`)).toEqual({
       kind: "jsonl",
       path: `${folder}/home/sessions`,

@@ -77,7 +77,9 @@ export function usedRoot(path: string): string {
 export function homeOrRoot(path: string): string {
   const root = join(path, IN_HOME);
   try {
-    const isHome = isUsedRoot(root) && !wasRoot(path) && !hasLog(path);
+    if (!isUsedRoot(root) || wasRoot(path)) return path;
+    // Other things lie in a home, too: a log that is in no folder of a project does not outweigh projects.
+    const isHome = hasProject(root) ? !hasProject(path) : !hasLog(path);
     return isHome ? root : path;
   } catch {
     return path;
@@ -115,6 +117,10 @@ function wasRoot(root: string): boolean {
 
 function hasLog(root: string): boolean {
   return projectsOf(root).some((project) => logsOf(root, project).next().done !== true);
+}
+
+function hasProject(root: string): boolean {
+  return namesIn(root).some((name) => isProject(join(root, name)));
 }
 
 /** A folder with the name of a project's, and with sessions in it. */
