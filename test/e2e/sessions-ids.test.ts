@@ -33,7 +33,8 @@ test("commands that read take the beginning of an id where it is the only one; o
   const unsure = await sessions(folder, "verify", "a.db", "mi");
   expect(unsure).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(several) });
   const report = linesOf(await sessions(folder, "copy", "mi", "--from", "a.db", "--to", "c.db", "--json"));
-  expect(report).toMatchObject([{ id: "mi", state: "failed", code: "ambiguous-id" }]);
+  const reason = expect.stringContaining("Give more of one of these: milk, milk-and-bread");
+  expect(report).toMatchObject([{ id: "mi", state: "failed", code: "ambiguous-id", reason }]);
   expect((await sessions(folder, "verify", "a.db", "x")).code).toBe(3);
   expect((await sessions(folder, "delete", "a.db", "butt", "--yes")).code).toBe(3);
   expect((await sessions(folder, "list", "a.db", "--ids")).stdout.split("\n")).toContain("butter");

@@ -5,6 +5,7 @@ import type { SessionSummary } from "../../store/persistence.ts";
 import { counted } from "../counted.ts";
 import { printableLine } from "../printable.ts";
 import { digestText } from "./digest-text.ts";
+import { AmbiguousIdError } from "./session-id.ts";
 
 /** What became of one session, as `--json` prints it. Source: docs/cli.md. */
 export type CopyReport =
@@ -15,7 +16,8 @@ export function toReport(result: CopyResult): CopyReport {
   if (result.state !== "failed") return result;
   const { id, error } = result;
   const where = formatPlace(error.place);
-  const reason = where === "" ? error.message : `${error.message} (${where})`;
+  const said = where === "" ? error.message : `${error.message} (${where})`;
+  const reason = error instanceof AmbiguousIdError ? `${said}. ${error.hint}` : said;
   return { id, state: "failed", code: error.code, reason };
 }
 
