@@ -66,6 +66,8 @@ describe("a hit on a terminal", () => {
         expect(Bun.stringWidth(line.slice(0, -1))).toBeLessThanOrEqual(width);
         expect(line).toContain(match.slice(0, Math.min(match.length, 5)));
       }),
+      // What follows has no width.
+      { examples: [[["\\u0041\ud800", "aaaa", "\ufe00"], 30]] },
     );
   });
 });

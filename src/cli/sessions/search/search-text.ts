@@ -90,9 +90,9 @@ function filling({ said: { text }, match: { at, length } }: Hit, columns: number
     after: text.slice(at + length, to) + (to < text.length ? ELLIPSIS : ""),
   });
   const whole = {
-    before: Bun.stringWidth(printableLine(near.before)),
-    match: Bun.stringWidth(printableLine(near.match)),
-    after: Bun.stringWidth(printableLine(near.after)),
+    before: columnsIn(near.before),
+    match: columnsIn(near.match),
+    after: columnsIn(near.after),
   };
   if (whole.before + whole.match + whole.after <= columns) return near;
   const match = Math.min(whole.match, Math.max(Math.ceil(columns / 2), columns - whole.before - whole.after));
@@ -125,6 +125,13 @@ function speakerText({ who, tool, part }: Said): string {
 function columnsOf(character: string): number {
   if (character.length === 1 && character >= " " && character <= "~") return 1;
   return Math.max(1, Bun.stringWidth(printableLine(character)));
+}
+
+/** As an excerpt is measured: what has no width of its own counts as well, or it would be left out for an ellipsis that has. */
+function columnsIn(text: string): number {
+  let columns = 0;
+  for (const character of text) columns += columnsOf(character);
+  return columns;
 }
 
 /** Each run of spaces and line ends as one space. */
