@@ -38,12 +38,43 @@ export function putCited(body: string, cited: Ranges): string {
   return `${body.slice(0, at)}${SOURCES}${listOf(cited)}]${body.slice(at)}`;
 }
 
+const ZERO = 0x30;
+const NINE = 0x39;
+const COMMA = 0x2c;
+const decoder = new TextDecoder("latin1");
+
+/** The seqs of ranges with commas between them. A message cites hundreds: a string of its own for each is much garbage. */
 function listOf(ranges: Ranges): string {
-  let list = "";
+  const digits = String(ranges.at(-1)?.[1] ?? 0).length;
+  const count = ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0);
+  const bytes = new Uint8Array(count * (digits + 1));
+  let end = 0;
   for (const [first, last] of ranges) {
-    for (let seq = first; seq <= last; seq += 1) list += list === "" ? seq : `,${seq}`;
+    let start = end;
+    for (const digit of String(first)) bytes[end++] = digit.charCodeAt(0);
+    bytes[end++] = COMMA;
+    for (let seq = first; seq < last; seq += 1) {
+      const previous = start;
+      start = end;
+      end = writeNext(bytes, previous, start);
+    }
   }
-  return list;
+  return decoder.decode(bytes.subarray(0, Math.max(0, end - 1)));
+}
+
+/** Writes the number that follows the one that stands from `previous` to a comma before `at`, and a comma. */
+function writeNext(bytes: Uint8Array, previous: number, at: number): number {
+  const last = at - 1;
+  let nines = last;
+  while (nines > previous && bytes[nines - 1] === NINE) nines -= 1;
+  let end = at;
+  if (nines === previous) bytes[end++] = ZERO + 1;
+  for (let from = previous; from < last; from += 1) {
+    const digit = bytes[from] ?? ZERO;
+    bytes[end++] = from >= nines ? ZERO : from === nines - 1 ? digit + 1 : digit;
+  }
+  bytes[end++] = COMMA;
+  return end;
 }
 
 /** A value that holds ascending ranges of seqs before `end`. */
@@ -66,8 +97,6 @@ export function expandRanges(ranges: Ranges): number[] {
   return ranges.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, k) => first + k));
 }
 
-const ZERO = 0x30;
-const COMMA = 0x2c;
 /** Any number of so many digits is exact. */
 const MOST_DIGITS = 15;
 
