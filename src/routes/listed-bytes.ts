@@ -30,7 +30,7 @@ export interface LoggedList<T> {
 interface Block {
   /** Seq of the first event behind it. */
   readonly end: number;
-  readonly pieces: readonly Uint8Array[];
+  readonly pieces: ReadonlyArray<Uint8Array<ArrayBuffer>>;
 }
 
 /**
@@ -42,6 +42,7 @@ export class WrittenList<T> {
   readonly #blocks: Block[] = [];
   readonly #scratch = new Uint8Array(2 * PIECE);
   #size = 0;
+  #readers = 0;
 
   constructor(list: LoggedList<T>) {
     this.#list = list;
@@ -50,20 +51,32 @@ export class WrittenList<T> {
   /** The items of `log`: those that are written, and then what writes the others. */
   *parts(log: LogView): Generator<Uint8Array | ByteSource> {
     let from = 0;
-    for (let number = 0; ; number += 1) {
-      const block = this.#blocks[number] ?? this.#write(from, log);
-      if (block === undefined || block.end > log.length) break;
-      yield* block.pieces;
-      from = block.end;
+    this.#readers += 1;
+    try {
+      for (let number = 0; ; number += 1) {
+        const block = this.#blocks[number] ?? this.#write(from, log);
+        if (block === undefined || block.end > log.length) break;
+        yield* block.pieces;
+        from = block.end;
+      }
+    } finally {
+      this.#readers -= 1;
     }
     yield new RestBytes(this.#list.items(log, from), this.#list.bytes(from));
+  }
+
+  /** Gives back at once what is written; only a collection does, where somebody is in the middle of it. */
+  release(): void {
+    if (this.#readers > 0) return;
+    for (const { pieces } of this.#blocks.splice(0)) for (const { buffer } of pieces) buffer.transfer(0);
+    this.#size = 0;
   }
 
   /** The next block, if there are enough items for one. */
   #write(from: number, log: LogView): Block | undefined {
     if (this.#size >= MOST_KEPT) return undefined;
     const bytes = this.#list.bytes(from);
-    const pieces: Uint8Array[] = [];
+    const pieces: Uint8Array<ArrayBuffer>[] = [];
     let filled = 0;
     for (const item of this.#list.items(log, from)) {
       if (this.#list.isLarge(item)) return undefined;

@@ -39,6 +39,8 @@ export class SessionReads {
   #kept(): SessionText {
     clearTimeout(this.#forget);
     this.#forget = setTimeout(() => {
+      // A collection may be long in coming where nothing else happens, and the next reader writes it all anew.
+      this.#text?.release();
       this.#text = undefined;
     }, KEPT_MS).unref();
     this.#text ??= new SessionText(this.#session);
@@ -62,6 +64,7 @@ export class SessionReads {
       },
       cancel() {
         isOpen = false;
+        pieces.return(undefined);
       },
     });
   }

@@ -42,12 +42,18 @@ export class SessionText {
   }
 
   /** The session as of now. */
-  parts(): Iterable<Uint8Array | ByteSource> {
+  parts(): Generator<Uint8Array | ByteSource> {
     const { id, header, projections } = this.#session;
     const log = this.#session.log.snapshot();
     const usage = JSON.stringify(projections.usage.total);
     const head = `{"sessionId":${JSON.stringify(id)},"header":${serialiseHeader(header)},"nextSeq":${log.length},"usage":${usage},"events":[`;
     return this.#parts(head, log);
+  }
+
+  /** Gives back the memory of what was written. It can be read again. */
+  release(): void {
+    this.#events.release();
+    this.#transcript.release();
   }
 
   *#parts(head: string, log: LogView): Generator<Uint8Array | ByteSource> {
