@@ -5,6 +5,7 @@ import { type ForkServices, forkRoutes } from "./forks.ts";
 import { createGuard, type GuardOptions } from "./guard.ts";
 import { type InvocationServices, invocationRoutes } from "./invocations.ts";
 import { isTrouble, problem, problemFor } from "./problem.ts";
+import { protect } from "./protection.ts";
 import { requestPath } from "./request-path.ts";
 import { sessionEventRoutes } from "./session-events.ts";
 import { sessionRoutes } from "./sessions.ts";
@@ -26,12 +27,6 @@ const SERVE = {
 
 /** Most characters that are said of what is wrong with a request. */
 const MOST_SAID = 400;
-
-/** A browser shall neither guess a type nor hand an answer to a page of another origin. */
-const HEADERS = [
-  ["x-content-type-options", "nosniff"],
-  ["cross-origin-resource-policy", "same-origin"],
-] as const;
 
 export interface AppOptions {
   readonly invocations: InvocationServices;
@@ -59,6 +54,7 @@ export function createApp(options: AppOptions) {
     return answer;
   };
   const app = new Elysia({ name: "holdfast", serve: { ...SERVE, error } })
+    // Around all that Elysia does: it would copy each answer to add a header.
     .wrap((handle, request) => () => {
       const answer: unknown = guard(request) ?? handle(request);
       return answer instanceof Promise ? answer.then(protect) : protect(answer);
@@ -97,15 +93,6 @@ export function createApp(options: AppOptions) {
     );
   self.app = app;
   return app;
-}
-
-/** Around all that Elysia does: it would copy each answer to add a header. */
-function protect(answer: unknown): unknown {
-  if (answer instanceof Response) {
-    const { headers } = answer;
-    for (const [name, value] of HEADERS) headers.set(name, value);
-  }
-  return answer;
 }
 
 type Routes = ReadonlyArray<{ readonly method: string; readonly path: string }>;

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { SessionPersistence } from "../store/persistence.ts";
 import { PROBLEM_KINDS, type Problem } from "./problem.ts";
 import { problemResponse } from "./problem-responses.ts";
+import { PROTECTED_JSON } from "./protection.ts";
 
 export interface StatusServices {
   readonly persistence: SessionPersistence;
@@ -20,7 +21,8 @@ const versionSchema = z.object({
 });
 export type VersionInfo = z.infer<typeof versionSchema>;
 
-const HEALTHY = {
+const HEALTHY = JSON.stringify({ status: "ok" });
+const HEALTHY_SCHEMA = {
   type: "object" as const,
   properties: { status: { type: "string" as const, const: "ok" } },
   required: ["status"],
@@ -30,11 +32,13 @@ const HEALTHY = {
 /** `GET /healthz`, `/readyz` and `/version`. */
 export function statusRoutes({ persistence, closing, version }: StatusServices) {
   return new Elysia({ name: "status" })
-    .get("/healthz", () => ({ status: "ok" }), {
+    .get("/healthz", () => new Response(HEALTHY, { headers: PROTECTED_JSON }), {
       // A schema of the answer would check each one, and make the fixed text wait for it.
       detail: {
         summary: "Whether the process answers",
-        responses: { 200: { description: "It does", content: { "application/json": { schema: HEALTHY } } } },
+        responses: {
+          200: { description: "It does", content: { "application/json": { schema: HEALTHY_SCHEMA } } },
+        },
       },
     })
     .get(

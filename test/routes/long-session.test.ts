@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { packed } from "../../src/routes/listed-bytes.ts";
+import { SessionText } from "../../src/routes/session-text.ts";
 import type { EventDraft } from "../../src/session/events.ts";
 import { serialiseHeader } from "../../src/session/header.ts";
 import type { SessionLog } from "../../src/session/log.ts";
@@ -88,6 +90,29 @@ describe("a long session", () => {
       expect((await (await staying).text()) === expected).toBe(true);
     }
     expect(rig.reports).toEqual([]);
+  });
+
+  test("whose writing is given back is whole for who is in the middle of it, and for the next", async () => {
+    await using rig = await AppRig.start();
+    for (let turn = 1; turn <= 12; turn += 1) await rig.log.appendAll(turnDrafts(turn));
+    const expected = plainly(rig.log);
+    const text = new SessionText(rig.agent.session);
+    const whole = (pieces: Iterable<Uint8Array>) => Array.from(pieces, (piece) => Buffer.from(piece));
+    for (let most = 0; most < 12; most += 1) {
+      const pieces = packed(text.parts());
+      const before: Buffer[] = [];
+      for (let count = 0; count < most; count += 1) before.push(Buffer.from(pieces.next().value ?? []));
+      text.release();
+      const next = packed(text.parts());
+      expect(Buffer.concat(whole(next)).toString() === expected, `next, ${most}`).toBe(true);
+      text.release();
+      const all = [...before, ...whole(pieces)];
+      expect(Buffer.concat(all).toString() === expected, `in the middle, ${most}`).toBe(true);
+    }
+    const kept = [...text.parts()].filter((part) => part instanceof Uint8Array);
+    expect(kept.length).toBeGreaterThan(2);
+    text.release();
+    expect(kept.map(({ length }) => length)).toEqual(kept.map(() => 0));
   });
 
   test("answers a HEAD request with its head alone", async () => {
