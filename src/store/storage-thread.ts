@@ -57,8 +57,22 @@ function workerLocation(): string {
   return new URL(isCompiled ? "./store/storage-worker.js" : "./storage-worker.ts", import.meta.url).href;
 }
 
+/** Where the workers of storage threads come from, and where they go when a store was closed as it should be. */
+export interface StorageWorkers {
+  /** A worker that runs storage-worker.ts and has no store open. */
+  take(): Worker;
+  giveBack(worker: Worker): void;
+}
+
+/** A worker for each store, which ends with it. */
+export const NEW_WORKERS: StorageWorkers = {
+  take: () => new Worker(workerLocation()),
+  giveBack: (worker) => void worker.terminate(),
+};
+
 /** A storage thread, which starts at once. It takes calls after {@link StorageThread.open}. */
 export class StorageThread implements StorageClient, AsyncDisposable {
+  readonly #workers: StorageWorkers;
   readonly #worker: Worker;
   readonly #port: MessagePort;
   readonly #counter: Int32Array<SharedArrayBuffer>;
@@ -69,8 +83,9 @@ export class StorageThread implements StorageClient, AsyncDisposable {
   #open = false;
 
   /** @param kind of the writer that it will open */
-  constructor(kind: WriterSpec["kind"]) {
-    this.#worker = new Worker(workerLocation());
+  constructor(kind: WriterSpec["kind"], workers = NEW_WORKERS) {
+    this.#workers = workers;
+    this.#worker = workers.take();
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
     // Only raised by this thread, and slept on by the other.
@@ -129,17 +144,25 @@ export class StorageThread implements StorageClient, AsyncDisposable {
   }
 
   terminate(): void {
-    this.#dead ??= new ClosedError();
-    this.#port.close();
+    this.#end();
     this.#worker.terminate();
   }
 
+  #end(): void {
+    this.#dead ??= new ClosedError();
+    this.#port.close();
+  }
+
   async #close(): Promise<void> {
+    if (!this.#open || this.#dead !== undefined) return this.terminate();
     try {
-      if (this.#open && this.#dead === undefined) await this.call({ method: "close" });
-    } finally {
+      await this.call({ method: "close" });
+    } catch (error) {
       this.terminate();
+      throw error;
     }
+    this.#end();
+    this.#workers.giveBack(this.#worker);
   }
 
   #settle(data: string): void {

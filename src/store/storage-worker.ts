@@ -34,6 +34,7 @@ self.onmessage = async ({ data }: MessageEvent<ThreadStart>) => {
     if (request === undefined) Atomics.wait(counter, 0, seen, Math.max(0, tidyAt - performance.now()));
     else {
       self.postMessage(encodeReply(answer(request, openWriter)));
+      // A thread that is kept is started once more for another store.
       if (request.call.method === "close") return;
       if (writer?.tidy !== undefined) tidyAt = Math.min(tidyAt, performance.now() + TIDY_MS);
     }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, sep } from "node:path";
@@ -50,6 +51,8 @@ export interface Subject {
 
 export type RigSettings = Partial<Pick<CoordinatorOptions, "chunkWindowMs" | "maxEvents" | "maxBytes">>;
 
+/** A folder in memory where there is one: hundreds of stores are opened, and no case is about the disk. */
+const MEMORY = "/dev/shm";
 /** Folders between the root of a rig and its place, so that there is something that a bad id could escape to. */
 const WITHIN = ["outer", "inner", "place"] as const;
 
@@ -81,7 +84,7 @@ export class Rig implements AsyncDisposable {
     subject: Subject,
     { reopened, ...settings }: RigSettings & { readonly reopened: () => void },
   ): Promise<Rig> {
-    const root = await mkdtemp(join(tmpdir(), "holdfast-contract-"));
+    const root = await mkdtemp(join(existsSync(MEMORY) ? MEMORY : tmpdir(), "holdfast-contract-"));
     const rig = new Rig(subject, root, settings, reopened);
     try {
       await mkdir(rig.place, { recursive: true });

@@ -7,7 +7,7 @@ import { type Fault, faultEnvironment, SHIM } from "../fixtures/fault-shim.ts";
 import type { FaultReport } from "../fixtures/faulty-turns.ts";
 
 // Each operation of a whole Turn fails once, perhaps on a busy machine.
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const TURNS = join(import.meta.dir, "..", "fixtures", "faulty-turns.ts");
 const DRIVER = join(import.meta.dir, "..", "fixtures", "store-driver.ts");
@@ -38,7 +38,7 @@ class Folder implements Disposable {
 describe.skipIf(SHIM === undefined)(
   "each file operation of a Turn, SQLite (skipped without the fault shim)",
   () => {
-    test.each([
+    const FAULTS = [
       ["finds no space", "ENOSPC 1", true],
       ["fails with an I/O error", "EIO 1", true],
       ["is refused", "EACCES 1", true],
@@ -46,23 +46,37 @@ describe.skipIf(SHIM === undefined)(
       ["fails, and so does what follows", "EIO Infinity", true],
       ["is short", "short 1", false],
       ["is slow", "slow:1 1", false],
-    ])(
+    ] as const;
+
+    let made: Promise<readonly FaultReport[]> | undefined;
+
+    /** What came of each of them: one process meets them all, since most of its time goes into getting warm. */
+    async function reports(): Promise<readonly FaultReport[]> {
+      using folder = new Folder();
+      const env = folder.environment({
+        on: "any",
+        at: 1,
+        action: "EIO",
+        armed: join(folder.path, "armed"),
+      });
+      const all = FAULTS.map(([, fault]) => fault);
+      const command = [process.execPath, TURNS, folder.path, JSON.stringify(all)];
+      const { code, stdout, stderr } = await runCommand(command, { env });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      return stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+    }
+
+    test.each(FAULTS)(
       "that %s: what fails is typed and leaves nothing; it works when it is tried again, without a gap",
       async (_, fault, fails) => {
-        using folder = new Folder();
-        const env = folder.environment({
-          on: "any",
-          at: 1,
-          action: "EIO",
-          armed: join(folder.path, "armed"),
-        });
-        const command = [process.execPath, TURNS, folder.path, JSON.stringify([fault])];
-        const { code, stdout, stderr } = await runCommand(command, { env });
-        expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-        const report: FaultReport = JSON.parse(stdout);
+        made ??= reports();
+        const report = (await made).find((one) => one.fault === fault);
         expect(report).toMatchObject({ fault, problems: [] });
-        expect(report.count).toBeGreaterThan(LEAST);
-        const codes = Object.keys(report.codes);
+        expect(report?.count).toBeGreaterThan(LEAST);
+        const codes = Object.keys(report?.codes ?? {});
         expect(codes.toSorted()).toEqual(fails ? ["storage-failed", "storage-full"] : []);
       },
     );

@@ -145,8 +145,12 @@ async function makeFolder(): Promise<TempFolder> {
   return folder;
 }
 
-describe.each(WIRES.map((wire) => [wire.name, wire] as const))("the API key of %s", (_, wire) => {
-  test("is in nothing that a Host lets out, whatever the server does with it", async () => {
+const NAMED_WIRES = WIRES.map((wire) => [wire.name, wire] as const);
+
+// Side by side: most of their time is waiting before a request is tried again.
+test.concurrent.each(NAMED_WIRES)(
+  "the API key of %s is in nothing that a Host lets out, whatever the server does with it",
+  async (_, wire) => {
     await using folder = await makeFolder();
     let echo = textAnswer(wire, "Well.");
     const reply: Reply = (request) => {
@@ -177,8 +181,10 @@ describe.each(WIRES.map((wire) => [wire.name, wire] as const))("the API key of %
     await witness.ended(host);
     await witness.files(folder.path);
     witness.expectWithout(KEY, TOKEN, wire.keyHeader[1] + KEY);
-  });
+  },
+);
 
+describe.each(NAMED_WIRES)("the API key of %s", (_, wire) => {
   test("is taken out of what tools find in the workspace", async () => {
     await using folder = await makeFolder();
     writeFileSync(folder.at("work", ".env"), `A=1\nMY_KEY=${KEY}\n`);

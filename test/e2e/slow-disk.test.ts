@@ -95,7 +95,8 @@ describe.skipIf(SHIM === undefined).each(DURABLE_STORES)(
       expect((await invocation).body).toMatchObject({ turn: 2, message: "Noted." });
     });
 
-    test("a model that is faster than the disk waits, and memory stays bounded", async () => {
+    // These side by side: they wait for syncs most of their time.
+    test.concurrent("a model that is faster than the disk waits, and memory stays bounded", async () => {
       let sent = 0;
       function* endless(): Generator<Part> {
         const text = event(delta({ content: "x".repeat(64 * 1024) }));
@@ -119,7 +120,7 @@ describe.skipIf(SHIM === undefined).each(DURABLE_STORES)(
       await invocation;
     });
 
-    test("a second SIGTERM waits for no sync", async () => {
+    test.concurrent("a second SIGTERM waits for no sync", async () => {
       await using lab = await HostLab.on(kind, textReply("Hello."), textReply("Noted."), textReply("Back."));
       const disk = new SlowDisk(lab, 20_000);
       const host = await lab.start({ env: disk.env });
@@ -138,7 +139,7 @@ describe.skipIf(SHIM === undefined).each(DURABLE_STORES)(
       expect((await next.client.invoke("Are you there?")).status).toBe(200);
     });
 
-    test.each([[["--drain-timeout", "0"]], [[]]])(
+    test.concurrent.each([[["--drain-timeout", "0"]], [[]]])(
       "SIGTERM waits for the commit under way, with %j: it is kept, and the client is told",
       async (args) => {
         await using lab = await HostLab.on(

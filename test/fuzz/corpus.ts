@@ -40,6 +40,8 @@ export interface Corpus {
 }
 
 const OWN_SESSIONS = 14;
+/** Where nobody looks at what is found. */
+const FEW_OWN_SESSIONS = 6;
 /** Ids that file names and keys have to escape. */
 const ODD_IDS = ["a/b", "..", "\u00fcber ~", "\ud800", "x".repeat(60)];
 /** An answer whose texts stand in its log several times. */
@@ -58,15 +60,16 @@ const MOST_SAMPLE_BYTES = 16 * 1024;
 const SALTS = [0x1234_5678, 0x9abc_def0] as const;
 const clock = () => 1_700_000_000_000;
 
-/** Without `samples` of own sessions alone, for runs that do not look at what they find. */
+/** Without `samples` of few own sessions alone, for runs that do not look at what they find. */
 export async function makeCorpus(kind: StoreKind, seed: number, samples = true): Promise<Corpus> {
+  const own = samples ? OWN_SESSIONS : FEW_OWN_SESSIONS;
   if (kind === "sqlite") {
-    const logs = [...(await ownLogs("zstd", seed)), ...(samples ? sampleLogs("zstd") : [])];
+    const logs = [...(await ownLogs("zstd", seed, own)), ...(samples ? sampleLogs("zstd") : [])];
     const workload = samples ? workloadLog("zstd") : undefined;
     const long = workload === undefined ? [] : [prefixOf(workload, "zstd", 60)];
     return { logs: [], databases: await databases(logs, long, seed), workload: undefined };
   }
-  const logs = [...(await ownLogs(kind, seed)), ...(samples ? sampleLogs(kind) : [])];
+  const logs = [...(await ownLogs(kind, seed, own)), ...(samples ? sampleLogs(kind) : [])];
   return { logs, databases: [], workload: samples ? workloadLog(kind) : undefined };
 }
 
@@ -80,9 +83,9 @@ export function prefixOf({ path, bytes, original }: LogSeed, encoding: Encoding,
   return { path, bytes: part, original: { ...original, records: original.records.slice(0, lines.length) } };
 }
 
-async function ownLogs(encoding: Encoding, seed: number): Promise<LogSeed[]> {
-  const sessions = fc.sample(arbitraryEvents(), { seed, numRuns: OWN_SESSIONS });
-  const sizes = fc.sample(batchSizes(), { seed, numRuns: OWN_SESSIONS + 2 });
+async function ownLogs(encoding: Encoding, seed: number, count: number): Promise<LogSeed[]> {
+  const sessions = fc.sample(arbitraryEvents(), { seed, numRuns: count });
+  const sizes = fc.sample(batchSizes(), { seed, numRuns: count + 2 });
   const all: ReadonlyArray<readonly SessionEvent[]> = [
     ...sessions,
     toEvents(allEventDrafts()),

@@ -6,7 +6,7 @@ import { failureText } from "./report.ts";
 import { fuzz } from "./runner.ts";
 
 // The short form of `bun run fuzz`, which says how to check a failed input again.
-const INPUTS = 50;
+const INPUTS = 30;
 const SEED = 4;
 
 describe.skipIf(process.platform === "win32")("damaged stores", () => {

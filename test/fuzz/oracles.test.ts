@@ -30,7 +30,7 @@ const ALL = { deep: true, write: true, repair: true, replan: true, salvage: true
 const corpora = new Map<StoreKind, Promise<Corpus>>();
 
 function corpusOf(kind: StoreKind): Promise<Corpus> {
-  const corpus = corpora.get(kind) ?? makeCorpus(kind, 1);
+  const corpus = corpora.get(kind) ?? makeCorpus(kind, 1, false);
   corpora.set(kind, corpus);
   return corpus;
 }
@@ -39,7 +39,7 @@ function corpusOf(kind: StoreKind): Promise<Corpus> {
 async function inputOf(kind: StoreKind, damage: "none" | "tail" | "middle"): Promise<Input> {
   const { logs, databases } = await corpusOf(kind);
   const [database] = databases;
-  const log = logs.find(({ original }) => original.id === "own-14");
+  const log = logs.find(({ original }) => original.id === "own-6");
   const shared = { kind, steps: [damage], untouched: [], forged: false, onlyCut: false, patience: 10_000 };
   if (log === undefined) {
     const { files = new Map(), originals = [] } = database ?? {};
@@ -207,9 +207,16 @@ describe.skipIf(process.platform === "win32")("the runner", () => {
   ] as const)(
     "sees a child that %s, names the input, and goes on with the next",
     async (sabotage, what) => {
-      const report = await fuzz({ kind: "none", seed: 1, end: 3, sabotage: { number: 1, sabotage } });
+      // From the second one on: the first is one of those that the executable reads.
+      const report = await fuzz({
+        kind: "none",
+        seed: 1,
+        first: 1,
+        end: 4,
+        sabotage: { number: 2, sabotage },
+      });
       for (const { folder } of report.failures) if (folder !== undefined) rmSync(folder, { recursive: true });
-      expect(report.failures).toMatchObject([{ number: 1, what: expect.stringMatching(what) }]);
+      expect(report.failures).toMatchObject([{ number: 2, what: expect.stringMatching(what) }]);
       expect(report.inputs).toBe(3);
     },
     60_000,

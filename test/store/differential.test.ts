@@ -13,7 +13,7 @@ import { TempFolder } from "../fixtures/temp-folder.ts";
 
 /* Whatever a session holds, and however it was cut into batches: all stores give the same. */
 
-const RUNS = 36;
+const RUNS = 24;
 const NAMES = ["memory", "sqlite", "zstd", "none"] as const;
 type Name = (typeof NAMES)[number];
 

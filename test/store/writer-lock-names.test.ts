@@ -1,10 +1,17 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Contender } from "../fixtures/contender.ts";
+import { Bundle } from "../fixtures/bundle.ts";
+import { CONTENDER, Contender } from "../fixtures/contender.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
 /* One writer a store, whatever the store is, however its path is written, and however the first writer ended. */
+
+let program: Bundle;
+beforeAll(async () => {
+  program = await Bundle.of(CONTENDER);
+});
+afterAll(() => program[Symbol.asyncDispose]());
 
 /** Where a store lies below a folder, and where its lock notes the owner. */
 const KINDS = [
@@ -39,7 +46,7 @@ describe.each(KINDS)("a %s store", (kind, store, ownerFile) => {
       makeLinks(folder.path, store);
       const [plain, other] = [folder.at(store), spell(folder.path, store)];
       await using resources = new AsyncDisposableStack();
-      const [first, second] = await Promise.all([1, 2].map(() => Contender.start(folder.path)));
+      const [first, second] = await Promise.all([1, 2].map(() => Contender.start(folder.path, program.path)));
       if (first === undefined || second === undefined) throw new Error("there are not two");
       for (const contender of [first, second]) resources.use(contender);
       // Two processes, either way round.

@@ -1,18 +1,29 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { openStore } from "../../src/store/open-store.ts";
 import type { StoreName } from "../../src/store/store-name.ts";
 import { acquireWriterLock } from "../../src/store/writer-lock.ts";
 import { rejectionOf, title } from "../contract/support.ts";
-import { Contender } from "../fixtures/contender.ts";
+import { Bundle } from "../fixtures/bundle.ts";
+import { CONTENDER, Contender } from "../fixtures/contender.ts";
 import { Place, put } from "./sqlite/place.ts";
+
+let program: Bundle;
+beforeAll(async () => {
+  program = await Bundle.of(CONTENDER);
+});
+afterAll(() => program[Symbol.asyncDispose]());
+
+function startContender(cwd?: string): Promise<Contender> {
+  return Contender.start(cwd, program.path);
+}
 
 describe("a store has one writer", () => {
   test("a second process is refused with the holder's pid and start, until the first closes", async () => {
     using place = new Place();
-    await using first = await Contender.start();
-    await using second = await Contender.start();
+    await using first = await startContender();
+    await using second = await startContender();
     const { code, holder } = await first.open(place.path);
     expect([code, holder?.pid]).toEqual(["ok", first.pid]);
 
@@ -31,7 +42,7 @@ describe("a store has one writer", () => {
     using place = new Place();
     await using store = await place.open();
     await put(store, "s", [title(0)]);
-    await using second = await Contender.start();
+    await using second = await startContender();
     for (let round = 0; round < 3; round += 1) {
       expect(await second.open(place.path)).toMatchObject({ code: "locked", holder: { pid: process.pid } });
       await put(store, `t${round}`, [title(0)]);
@@ -41,9 +52,9 @@ describe("a store has one writer", () => {
 
   test("kill -9 frees the store at once, and its owner file does not count any more", async () => {
     using place = new Place();
-    await using second = await Contender.start();
-    for (let round = 0; round < 3; round += 1) {
-      await using first = await Contender.start();
+    await using second = await startContender();
+    for (let round = 0; round < 2; round += 1) {
+      await using first = await startContender();
       expect((await first.open(place.path)).code).toBe("ok");
       expect((await second.open(place.path)).code).toBe("locked");
       await first.kill();
@@ -58,14 +69,14 @@ describe("a store has one writer", () => {
     const reused = JSON.stringify({ pid: process.ppid, startedAt: new Date(0).toISOString() });
     writeFileSync(`${place.path}.owner`, reused);
     writeFileSync(`${place.path}.lock`, "");
-    await using second = await Contender.start();
+    await using second = await startContender();
     expect((await second.open(place.path)).code).toBe("ok");
   });
 
   test("an owner file that cannot be read is no reason to fail: locked by another process", async () => {
     using place = new Place();
     await using store = await place.open();
-    await using second = await Contender.start();
+    await using second = await startContender();
     for (const text of ["", "{", "[]", '{"pid":"x"}']) {
       writeFileSync(`${place.path}.owner`, text);
       const answer = await second.open(place.path);
@@ -91,7 +102,7 @@ describe("a store has one writer", () => {
       join(folder, "link-to-link.db"),
       join(folder, "sub", "folder", "store.db"),
     ];
-    await using inside = await Contender.start(folder);
+    await using inside = await startContender(folder);
     for (const spelling of [
       ...spellings,
       "store.db",
@@ -112,7 +123,7 @@ describe("a store has one writer", () => {
     using place = new Place();
     for (const name of ["a.db", "b.db"]) symlinkSync("store.db", join(place.folder, name));
     await using store = await place.open(join(place.folder, "a.db"));
-    await using second = await Contender.start();
+    await using second = await startContender();
     expect((await second.open(join(place.folder, "b.db"))).code).toBe("locked");
     expect((await second.open(place.path)).code).toBe("locked");
     expect((await store.health()).writable).toBe(true);
@@ -122,14 +133,14 @@ describe("a store has one writer", () => {
     using place = new Place();
     await using store = await place.open(place.path, "worker");
     expect(await rejectionOf(place.open())).toMatchObject({ code: "locked", holder: { pid: process.pid } });
-    await using second = await Contender.start();
+    await using second = await startContender();
     expect((await second.open(place.path)).code).toBe("locked");
     await put(store, "s", [title(0)]);
   });
 
   test("garbage collection does not free the store, even if nobody keeps the lock", async () => {
     using place = new Place();
-    await using second = await Contender.start();
+    await using second = await startContender();
     acquireWriterLock(place.path);
     for (let round = 0; round < 5; round += 1) Bun.gc(true);
     expect((await second.open(place.path)).code).toBe("locked");
@@ -149,14 +160,17 @@ describe("a store has one writer", () => {
 describe("eight processes at once", () => {
   type Kind = StoreName["kind"];
 
-  async function startEight(stack: AsyncDisposableStack): Promise<Contender[]> {
-    const contenders = await Promise.all(Array.from({ length: 8 }, () => Contender.start()));
-    for (const contender of contenders) stack.use(contender);
-    return contenders;
-  }
+  /** They hold nothing between the tests. */
+  let contenders: readonly Contender[] = [];
+  beforeAll(async () => {
+    contenders = await Promise.all(Array.from({ length: 8 }, () => startContender()));
+  });
+  afterAll(async () => {
+    for (const contender of contenders) await contender[Symbol.asyncDispose]();
+  });
 
   /** All open the path in the same moment; checks that one owns it, and closes it again. */
-  async function race(contenders: readonly Contender[], path: string, kind: Kind = "sqlite"): Promise<void> {
+  async function race(path: string, kind: Kind = "sqlite"): Promise<void> {
     const answers = await Promise.all(contenders.map((contender) => contender.open(path, kind)));
     const codes = answers.map(({ code }) => code).toSorted();
     expect(codes).toEqual([...Array<string>(7).fill("locked"), "ok"]);
@@ -171,11 +185,9 @@ describe("eight processes at once", () => {
     "on a fresh %s store, twenty times: one owns it, the others are told, nothing is damaged",
     async (kind) => {
       using place = new Place();
-      await using stack = new AsyncDisposableStack();
-      const contenders = await startEight(stack);
       for (let round = 0; round < 20; round += 1) {
         const path = join(place.folder, `${round}`, "store.db");
-        await race(contenders, path, kind);
+        await race(path, kind);
         const options = { clock: Date.now, chunkWindowMs: 0, thread: "process" } as const;
         await using store = await openStore({ kind, path }, options);
         await put(store, "s", [title(0)]);
@@ -188,13 +200,11 @@ describe("eight processes at once", () => {
   test("on a store that a crash left, again and again: what it held is there", async () => {
     using place = new Place();
     await place.fill({ s: [title(0)] });
-    await using stack = new AsyncDisposableStack();
-    const contenders = await startEight(stack);
-    for (let round = 0; round < 10; round += 1) {
-      await using crashing = await Contender.start();
+    for (let round = 0; round < 5; round += 1) {
+      await using crashing = await startContender();
       expect((await crashing.open(place.path)).code).toBe("ok");
       await crashing.kill();
-      await race(contenders, place.path);
+      await race(place.path);
     }
     await using store = await place.open();
     expect((await store.inspect("s")).log.length).toBe(1);

@@ -4,7 +4,7 @@ import { type CoordinatorOptions, PersistenceCoordinator } from "../coordinator.
 import type { LockHolder } from "../errors.ts";
 import { makeDirectory, resolveStorePath } from "../paths.ts";
 import type { SessionPersistence } from "../persistence.ts";
-import { runInProcess, StorageThread } from "../storage-thread.ts";
+import { NEW_WORKERS, runInProcess, StorageThread, type StorageWorkers } from "../storage-thread.ts";
 import { acquireWriterLock, isHeldHere } from "../writer-lock.ts";
 import { SqliteBackend } from "./backend.ts";
 import { createStore, settleStore, sweepDraft } from "./create.ts";
@@ -21,6 +21,8 @@ export interface SqliteOptions {
   readonly holder?: LockHolder;
   /** `process` runs writes on the calling thread. Default `worker`. */
   readonly thread?: "worker" | "process";
+  /** Gives the storage thread its worker. Default: a new one, which ends with the store. */
+  readonly workers?: StorageWorkers;
   /**
    * UTF-16 units, as they stand in JSON, of the shortest string that a row quotes from the deltas before it instead of
    * storing it again; 1 or more, else RangeError. Default {@link LEAST_QUOTED}.
@@ -30,7 +32,7 @@ export interface SqliteOptions {
 
 /** The hooks for one database file, opened for writing: lock, identity, storage thread, reader. */
 export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteBackend> {
-  const { leastQuoted = LEAST_QUOTED } = options;
+  const { leastQuoted = LEAST_QUOTED, workers = NEW_WORKERS } = options;
   const path = resolveStorePath(options.path);
   // Before the lock, so that a foreign file gets no lock file beside it. Reading a file that this very process has
   // locked would free the lock: POSIX drops it when any descriptor of the file is closed.
@@ -40,7 +42,8 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   await using resources = new AsyncDisposableStack();
   resources.use(acquireWriterLock(path, options.holder));
   // The thread comes up while this one looks at the file.
-  const thread = options.thread === "process" ? undefined : resources.use(new StorageThread("sqlite"));
+  const thread =
+    options.thread === "process" ? undefined : resources.use(new StorageThread("sqlite", workers));
   sweepDraft(path);
   assertOneName(path);
   assertMayWrite(path);

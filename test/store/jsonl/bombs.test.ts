@@ -1,8 +1,9 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { closeSync, openSync, statSync, writeSync } from "node:fs";
+import { Bundle } from "../../fixtures/bundle.ts";
 import { buildLog, frameOf, headerText, titleText } from "./log-bytes.ts";
 import { Place } from "./place.ts";
-import { readInChild } from "./reader-process.ts";
+import { READER, readInChild } from "./reader-process.ts";
 import { bytesOf, coveredBytes, piecesOf, repairRoot } from "./repaired.ts";
 
 const MIB = 1024 * 1024;
@@ -10,6 +11,12 @@ const BLOCK = 128 * 1024;
 const MAX_RSS = 300 * MIB;
 const TIMEOUT = 30_000;
 const WAYS = ["inspect", "stream", "list", "readFrom", "tail"] as const;
+
+let program: Bundle;
+beforeAll(async () => {
+  program = await Bundle.of(READER);
+});
+afterAll(() => program[Symbol.asyncDispose]());
 
 interface BombPlan {
   readonly gigabytes: number;
@@ -77,7 +84,7 @@ describe("a frame that unfolds to more than memory holds", () => {
       for (const more of [NOTHING, GOOD]) {
         using place = new Place();
         place.put("s", "zstd", logWith(bomb(plan), more));
-        const { outcomes, maxRss } = await readInChild(place, WAYS);
+        const { outcomes, maxRss } = await readInChild(place, WAYS, program.path);
         expect(outcomes).toEqual(REFUSED);
         expect(maxRss).toBeLessThan(MAX_RSS);
       }
@@ -97,7 +104,11 @@ describe("a frame that unfolds to more than memory holds", () => {
       for (const [more, expected] of [[NOTHING, 1] as const, [GOOD, "corrupt"] as const]) {
         using place = new Place();
         place.put("s", "zstd", logWith(bomb(plan), more));
-        const { outcomes, maxRss } = await readInChild(place, ["inspect", "stream", "list", "readFrom"]);
+        const { outcomes, maxRss } = await readInChild(
+          place,
+          ["inspect", "stream", "list", "readFrom"],
+          program.path,
+        );
         expect(outcomes).toEqual({ inspect: expected, stream: expected, list: 1, readFrom: expected });
         expect(maxRss).toBeLessThan(MAX_RSS);
       }
@@ -119,7 +130,7 @@ describe("a frame that unfolds to more than memory holds", () => {
     async (_, plan) => {
       using place = new Place();
       place.put("s", "zstd", logWith(bomb(plan), NOTHING));
-      const { outcomes, maxRss } = await readInChild(place, WAYS);
+      const { outcomes, maxRss } = await readInChild(place, WAYS, program.path);
       // Whether it is a torn tail or too much to look into: nobody reads it.
       for (const way of ["inspect", "stream", "readFrom"]) {
         expect([1, "unsupported-format"]).toContain(outcomes[way] ?? "");
@@ -139,7 +150,7 @@ describe("a frame that unfolds to more than memory holds", () => {
       place.put(`record-${k}`, "zstd", Buffer.concat([buildLog(`record-${k}`, "zstd", []).bytes, small]));
     }
     place.put("s", "zstd", buildLog("s", "zstd", [[titleText(0)]]).bytes);
-    const { outcomes, maxRss } = await readInChild(place, ["list", "inspect"]);
+    const { outcomes, maxRss } = await readInChild(place, ["list", "inspect"], program.path);
     expect(outcomes).toEqual({ list: 41, inspect: 1 });
     expect(maxRss).toBeLessThan(MAX_RSS);
   });
@@ -151,7 +162,7 @@ test(
     using place = new Place();
     const bombs = Array<Buffer>(8).fill(frameOf(Buffer.alloc(60 * MIB)));
     place.put("s", "zstd", logWith(Buffer.concat(bombs), GOOD));
-    const { outcomes, maxRss } = await readInChild(place, ["verify"]);
+    const { outcomes, maxRss } = await readInChild(place, ["verify"], program.path);
     expect(outcomes).toEqual({ verify: bombs.length });
     expect(maxRss).toBeLessThan(MAX_RSS);
   },
@@ -198,7 +209,7 @@ describe("a line of a hundred megabytes", () => {
     async (_, before, after, code) => {
       using place = new Place();
       longLine(place, before, 100, after);
-      const { outcomes, maxRss } = await readInChild(place, WAYS);
+      const { outcomes, maxRss } = await readInChild(place, WAYS, program.path);
       expect(outcomes).toEqual({ inspect: code, stream: code, list: 1, readFrom: code, tail: code });
       expect(maxRss).toBeLessThan(MAX_RSS);
     },

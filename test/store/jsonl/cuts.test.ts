@@ -17,7 +17,7 @@ import {
 import { LOG_NAMES, Place, readLog } from "./place.ts";
 
 /** Frames, or lines, of which each byte is a place to cut at. */
-const CUT_UNITS = 5;
+const CUT_UNITS = 3;
 const TIMEOUT = 30_000;
 
 /** A Turn that stays open, a frame or line at a time, so that recovery has something to add. */

@@ -3,7 +3,8 @@ import { z } from "zod";
 import { ProcessOutput } from "../../fixtures/process-output.ts";
 import type { Place } from "./place.ts";
 
-const READER = join(import.meta.dir, "../../fixtures/jsonl-reader.ts");
+/** What reads. */
+export const READER = join(import.meta.dir, "../../fixtures/jsonl-reader.ts");
 /** A reader that takes longer hangs. */
 const TIMEOUT = 10_000;
 const WAYS = ["inspect", "stream", "list", "readFrom", "verify", "tail", "shrunk"] as const;
@@ -14,9 +15,12 @@ const report = z.union([
   z.object({ maxRss: z.number() }),
 ]);
 
-/** Reads the session in every way, each in the same process, and says how each ended and what it took. */
-export async function readInChild(place: Place, ways: readonly Way[]) {
-  await using child = Bun.spawn([process.execPath, READER, place.root, "s", ...ways], {
+/**
+ * Reads the session in every way, each in the same process, and says how each ended and what it took.
+ * @param program the reader as a bundle, for files that start many
+ */
+export async function readInChild(place: Place, ways: readonly Way[], program = READER) {
+  await using child = Bun.spawn([process.execPath, program, place.root, "s", ...ways], {
     stdio: ["ignore", "pipe", "inherit"],
     timeout: TIMEOUT,
     killSignal: "SIGKILL",

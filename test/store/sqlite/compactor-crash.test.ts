@@ -1,14 +1,22 @@
-import { expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { outcomesOf } from "../../contract/support.ts";
+import { Bundle } from "../../fixtures/bundle.ts";
 import { faultEnvironment, SHIM } from "../../fixtures/fault-shim.ts";
 import { TinyDisk } from "../../fixtures/tiny-disk.ts";
 import { compact, deltas, segmentsIn } from "./compacting.ts";
 import { type Contents, errorsIn, goOn, long, ordinaryContents } from "./damaged.ts";
 import { Place } from "./place.ts";
 
-const CHILD = Bun.fileURLToPath(new URL("../../fixtures/compact-database.ts", import.meta.url));
+let program: Bundle;
+beforeAll(async () => {
+  program = await Bundle.of(
+    Bun.fileURLToPath(new URL("../../fixtures/compact-database.ts", import.meta.url)),
+  );
+});
+afterAll(() => program[Symbol.asyncDispose]());
+
 const IDS = ["a", "b"];
 /** One in so many file operations is tried. */
 const STRIDES = { compact: 71, expand: 151 } as const;
@@ -41,7 +49,7 @@ test.skipIf(SHIM === undefined).each(["compact", "expand"] as const)(
     for (let at = 3; ; at += STRIDES[how]) {
       restore(place, files);
       const env = faultEnvironment({ below: place.folder, on: "any", at, action: "kill-before" });
-      const child = Bun.spawn([process.execPath, CHILD, place.path, how, ...IDS], {
+      const child = Bun.spawn([process.execPath, program.path, place.path, how, ...IDS], {
         env: { ...process.env, ...env },
       });
       await child.exited;

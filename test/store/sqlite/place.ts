@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EventDraft } from "../../../src/session/events.ts";
@@ -8,13 +8,19 @@ import { openSqlite } from "../../../src/store/sqlite/index.ts";
 
 /** Length of the shortest string that is quoted in these tests: their texts are small. */
 const LEAST_QUOTED = 128;
+/** A folder in memory where there is one: these tests sync thousands of times, and are not about the disk. */
+const MEMORY = "/dev/shm";
+
+function newFolder(): string {
+  return mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), "holdfast-sqlite-"));
+}
 
 /** A folder of its own for one SQLite store, removed when disposed. */
 export class Place implements Disposable {
   readonly folder: string;
   readonly path: string;
 
-  constructor(folder = mkdtempSync(join(tmpdir(), "holdfast-sqlite-"))) {
+  constructor(folder = newFolder()) {
     this.folder = folder;
     this.path = join(folder, "store.db");
   }

@@ -1,9 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { FileSystem } from "../../../src/store/file-system.ts";
 import { repairSqlite } from "../../../src/store/sqlite/repairer.ts";
 import { outcomesOf, title } from "../../contract/support.ts";
+import { Bundle } from "../../fixtures/bundle.ts";
 import { faultEnvironment, SHIM } from "../../fixtures/fault-shim.ts";
 import { Disk, FileNode } from "../../fixtures/power-cut/disk.ts";
 import { lay } from "../../fixtures/power-cut/gather.ts";
@@ -14,13 +15,18 @@ import { systemError, watchedDisk } from "../../fixtures/watched-disk.ts";
 import { type Examination, errorsIn, examine, long, ordinaryContents, repair, spoilPage } from "./damaged.ts";
 import { Place } from "./place.ts";
 
-const CHILD = Bun.fileURLToPath(new URL("../../fixtures/repair-database.ts", import.meta.url));
+let program: Bundle;
+beforeAll(async () => {
+  program = await Bundle.of(Bun.fileURLToPath(new URL("../../fixtures/repair-database.ts", import.meta.url)));
+});
+afterAll(() => program[Symbol.asyncDispose]());
+
 const TIMEOUT = 60_000;
 
 /** What is damaged, how, and which of the operations of its repair are tried: one in so many. */
 const DAMAGES: ReadonlyArray<readonly [string, (place: Place) => void, number]> = [
   ["rows", (place) => place.run("UPDATE records SET body = 'x' WHERE seq = 30"), 1],
-  ["pages", ({ path }) => spoilPage(path, 9, 0xa5), 2],
+  ["pages", ({ path }) => spoilPage(path, 9, 0xa5), 3],
   [
     "pages, with a log that a killed process left",
     (place) => {
@@ -58,7 +64,7 @@ class Original implements Disposable {
     spoil(place);
     const names = readdirSync(place.folder).filter((name) => /\.db(-wal)?$/.test(name));
     const files = names.map((name) => [name, readFileSync(join(place.folder, name))] as const);
-    const original = new Original(files, { findings: [], contents: {} });
+    using original = new Original(files, { findings: [], contents: {} });
     return new Original(files, await examine(original.place.path, true));
   }
 
@@ -169,7 +175,7 @@ describe.each(DAMAGES)("a repair of %s", (_, spoil, stride) => {
       for (let at = 5; ; at += 31 * stride) {
         original.restore();
         const env = faultEnvironment({ below: folder, on: "any", at, action: "kill-before" });
-        const child = Bun.spawn([process.execPath, CHILD, path], { env: { ...process.env, ...env } });
+        const child = Bun.spawn([process.execPath, program.path, path], { env: { ...process.env, ...env } });
         await child.exited;
         await expectWhole(original, goal.contents);
         if (child.signalCode === null) break;

@@ -33,7 +33,8 @@ async function grow(store: SessionPersistence, place: Place): Promise<number> {
 describe.each(["worker", "process"] as const)(
   "a write-ahead log that a reader let grow, writing in the %s,",
   (thread) => {
-    test("is small again soon after the reader left, without another write", async () => {
+    // Side by side, with the next: they wait until somebody looks at the log.
+    test.concurrent("is small again soon after the reader left, without another write", async () => {
       using place = new Place();
       await using store = await place.open(place.path, thread);
       await put(store, "s", [title(0)]);
@@ -48,7 +49,7 @@ describe.each(["worker", "process"] as const)(
   },
 );
 
-test("a log that a killed process left large is small soon after the store is opened, without a write", async () => {
+test.concurrent("a log that a killed process left large is small soon after the store is opened, without a write", async () => {
   using place = new Place();
   const first = await place.open(place.path, "process");
   await put(first, "s", [title(0)]);
