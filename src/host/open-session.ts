@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { getLogger } from "@logtape/logtape";
 import type { Agent } from "../agent/agent.ts";
@@ -62,13 +63,21 @@ export async function openSession(
   const { sessionId = newId(), forkFrom, sessionDb, sessionDir } = config;
   // Looked at before it is resumed: an interrupted Turn of another conversation is not ours to close.
   if (forkFrom !== undefined && (await isNewFork(sessionId, forkFrom, persistence))) {
-    return await fork(sessionId, forkFrom, agents, sessionDb === undefined && sessionDir === undefined);
+    const forked = await fork(
+      sessionId,
+      forkFrom,
+      agents,
+      sessionDb === undefined && sessionDir === undefined,
+    );
+    warnOfFolder(forked, config);
+    return forked;
   }
   try {
     const agent = await agents.resume({ resumeSessionId: sessionId });
     const { log: events } = agent.session;
     log.info("Resumed session {sessionId} with {events} events", { sessionId, events: events.length });
     logRecovery(agent, persistence);
+    warnOfFolder(agent, config);
     return agent;
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
@@ -127,6 +136,23 @@ async function warnOfStrays({ session }: Agent, persistence: SessionPersistence)
     "The store holds events of no session. If {sessionId} was there before, they may be its own: `holdfast sessions verify` tells of them, and `holdfast sessions salvage` brings them back",
     { sessionId: session.id },
   );
+}
+
+/** What was said so far is about files that the tools do not see. */
+function warnOfFolder({ session }: Agent, { workspace }: RuntimeConfig): void {
+  const { id: sessionId, cwd } = session.header;
+  const now = resolve(workspace);
+  if (cwd === undefined || cwd === now || realPath(cwd) === realPath(now)) return;
+  log.warning("Session {sessionId} was begun in {cwd}; its tools now see {now}", { sessionId, cwd, now });
+}
+
+/** As it is where nothing lies there. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
 
 function logRecovery({ recovery, session }: Agent, persistence: SessionPersistence): void {

@@ -1,4 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdir, symlink } from "node:fs/promises";
 import { cleanEnvironment, executablePath, runHoldfast } from "../fixtures/executable.ts";
 import { HostLab } from "../fixtures/host-lab.ts";
 import { HostProcess } from "../fixtures/host-process.ts";
@@ -22,6 +23,22 @@ describe("invoke on a store", () => {
     expect(lab.server.requests[1]?.json()).toMatchObject({
       messages: [{ content: "First" }, {}, { content: "Second" }],
     });
+  });
+
+  test("says on stderr, once, in which folder a session was begun whose tools now see another one", async () => {
+    await using folder = await TempFolder.create();
+    const [here, there] = [folder.at("here"), folder.at("there")];
+    await mkdir(here);
+    await mkdir(there);
+    await symlink(here, folder.at("link"));
+    const go = (...flags: readonly string[]) =>
+      runHoldfast(["invoke", "--session-db", folder.at("a.db"), ...flags, "say Hi"], { cwd: there });
+    expect(await go("--workspace", here)).toEqual({ code: 0, stdout: "Hi\n", stderr: "" });
+    expect((await go("--workspace", folder.at("link"))).stderr).toBe("");
+    const { code, stdout, stderr } = await go("--json");
+    expect({ code, message: JSON.parse(stdout).message }).toEqual({ code: 0, message: "Hi" });
+    expect(stderr).toMatch(/^[^\n]+\n$/);
+    expect(stderr).toContain(`Session default was begun in ${here}; its tools now see ${there}\n`);
   });
 
   test("says why a Turn failed or ended early, as a Host would", async () => {

@@ -37,6 +37,20 @@ describe.skipIf(process.platform === "win32")("invoke at a terminal", () => {
     expect(stdout).toContain("Turn 1 ended: aborted by user");
   });
 
+  test("breaks lines between words while they come, and shows the last word however the Turn ends", async () => {
+    const gate = Promise.withResolvers<void>();
+    await using lab = await HostLab.create(
+      sseReply([delta({ content: "One two thr" }), gate.promise, delta({ content: "ee fo" }), forever()]),
+    );
+    await using terminal = new TerminalProcess(["invoke", ...lab.args, "Count."], { columns: 12 });
+    await terminal.sees(/^One two $/);
+    gate.resolve();
+    await terminal.sees(/^\r\nthree $/);
+    terminal.type("\x03");
+    expect(await terminal.exited).toEqual({ code: 130 });
+    expect(terminal.text.replace("^C", "")).toBe("One two \r\nthree fo\r\n");
+  });
+
   test("says so when the Host goes away in the middle of the Turn", async () => {
     await using lab = await HostLab.create(sseReply([delta({ content: "Well, " }), forever()]));
     const host = await lab.start();

@@ -1,6 +1,7 @@
 import type { Output } from "../output.ts";
 import { PrintablePieces, printable, printableLine } from "../printable.ts";
 import type { TurnUpdate, TurnView } from "./source.ts";
+import { StreamedWrap } from "./streamed-wrap.ts";
 
 /** How a terminal is written to. */
 export interface TerminalStyle {
@@ -36,7 +37,12 @@ export class TerminalView implements TurnView {
   readonly #style: TerminalStyle;
   /** The block of text that is being written. */
   #block:
-    | { readonly key: string; readonly kind: "text" | "reasoning"; readonly pieces: PrintablePieces }
+    | {
+        readonly key: string;
+        readonly kind: "text" | "reasoning";
+        readonly pieces: PrintablePieces;
+        readonly lines: StreamedWrap;
+      }
     | undefined;
   /** The call whose line waits for its outcome. */
   #call: string | undefined;
@@ -81,7 +87,7 @@ export class TerminalView implements TurnView {
         await this.#closeAll();
         // A Host of an earlier version does not stream.
         if (!this.#hasText && update.answer.message !== "")
-          await this.#write(printable(update.answer.message));
+          await this.#write(this.#wrapped(update.answer.message));
     }
     await this.#output.flush();
   }
@@ -94,12 +100,17 @@ export class TerminalView implements TurnView {
   async #piece(kind: "text" | "reasoning", text: string, key: string): Promise<void> {
     if (this.#block?.key !== key || this.#block.kind !== kind) {
       await this.#closeAll();
-      this.#block = { key, kind, pieces: new PrintablePieces() };
+      this.#block = {
+        key,
+        kind,
+        pieces: new PrintablePieces(),
+        lines: new StreamedWrap(this.#style.width),
+      };
       await this.#mark(kind);
     }
     if (kind === "text") this.#hasText = true;
-    const shown = this.#block.pieces.push(text);
-    await this.#write(shown, kind);
+    const { pieces, lines } = this.#block;
+    await this.#write(lines.push(pieces.push(text)), kind);
   }
 
   /** Says without colours what is reasoning and what is not. */
@@ -108,6 +119,11 @@ export class TerminalView implements TurnView {
     if (kind === "reasoning") await this.#write("(reasoning)\n");
     else if (this.#marked) await this.#write("(answer)\n");
     this.#marked = kind === "reasoning";
+  }
+
+  #wrapped(text: string): string {
+    const lines = new StreamedWrap(this.#style.width);
+    return lines.push(printable(text)) + lines.end();
   }
 
   /** A line of ours. */
@@ -125,7 +141,10 @@ export class TerminalView implements TurnView {
   async #closeAll(): Promise<void> {
     const block = this.#block;
     this.#block = undefined;
-    if (block !== undefined) await this.#write(block.pieces.end(), block.kind);
+    if (block !== undefined) {
+      const { pieces, lines, kind } = block;
+      await this.#write(lines.push(pieces.end()) + lines.end(), kind);
+    }
     if (this.#call !== undefined) await this.#write(this.#dimmed("]"));
     this.#call = undefined;
     await this.#endLine();
