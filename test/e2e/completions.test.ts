@@ -59,15 +59,22 @@ describe.each(["bash", "zsh", "fish"] as const)("the script for %s", (shell) => 
       expect(await offered("sessions", "list", "--state", "")).toContain("interrupted");
       expect(await offered("sessions", "search", "x", "--in", "")).toContain("reasoning");
       expect(await offered("serve", "--session-db", "ag")).toContain("agent.db");
-      expect(await offered("sessions", "show", "--session-db", "agent.db", "d")).toContain("default");
+      expect(await offered("sessions", "show", "--session-db", "agent.db", "d")).toEqual(["default", ""]);
       await Bun.write(folder.at("settings.json"), '{"sessionDb": "agent.db"}');
       expect(await offered("sessions", "--config", "settings.json", "tail", "-n", "3", "d")).toContain(
         "default",
       );
       expect(await offered("sessions", "delete", "agent.db", "d")).toContain("default");
       expect(await offered("sessions", "stats", "--config", "set")).toContain("settings.json");
+      // The store may stand before the one session.
+      expect(await offered("sessions", "show", "ag")).toContain("agent.db");
+      expect(await offered("sessions", "show", "agent.db", "d")).toContain("default");
+      expect(await offered("sessions", "tail", "x", "ag")).toContain("agent.db");
+      expect(await offered("sessions", "tail", "--config", "settings.json", "")).toEqual(
+        expect.arrayContaining(["default", "agent.db"]),
+      );
       // No store is named: that is no reason to say anything.
-      expect((await offered("sessions", "show", "d")).join("")).toBe("");
+      expect((await offered("sessions", "copy", "d")).join("")).toBe("");
     },
   );
 });

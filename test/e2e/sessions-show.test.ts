@@ -35,7 +35,7 @@ describe("a damaged session", () => {
     await makeStore(store);
     damage(store, (database) => rewriteBody(database, SEQ.message, "milk", "Milk", { fixChecksum: false }));
     const before = await folderState(folder.path);
-    for (const form of [[], ["--json"], ["--events"]]) {
+    for (const form of [[], ["--json"], ["--events"], ["--turn", "1"]]) {
       const { code, stdout, stderr } = await show("default", store, ...form);
       expect(code).toBe(5);
       expect(stdout).toContain("What do I need?");
@@ -83,6 +83,8 @@ describe("--json", () => {
     const { code, stdout } = await show("s", store, "--json");
     expect(code).toBe(0);
     expect(stdout.match(/\n/g)).toHaveLength(1);
+    // What is known when all was read stands behind the transcript.
+    expect(Object.keys(JSON.parse(stdout)).slice(0, 3)).toEqual(["header", "transcript", "events"]);
     expect(JSON.parse(stdout)).toEqual({
       header: { version: 0, id: "s", createdAt: 1_700_000_000_000, cwd: "/srv/x", delegationDepth: 0 },
       events: 5,
@@ -168,15 +170,55 @@ describe("a part of a session", () => {
     });
   });
 
+  test.each(["a.db", "logs"])("is a Turn, or some, by number, in every form: %s", async (name) => {
+    const { folder, store } = await holding(LONG, name);
+    await using _ = folder;
+    const texts = textsOf(LONG);
+    const first = await show("s", store, "--turn", "1");
+    expect(first.stderr).toBe("");
+    expect(first.stdout).toContain("\n  shown    events from 0 to 705\n\nTurn 1, 2023-11-14 22:13:20\n");
+    expect(first.stdout).toEndWith("\nShown: 706 events of 1 Turn\n");
+    expect((await show("s", store, "--events", "--turn", "2")).stdout).toBe(
+      `${texts.slice(706).join("\n")}\n`,
+    );
+    const both = JSON.parse((await show("s", store, "--json", "--turn", "1..2")).stdout);
+    expect(both).toMatchObject({ range: { from: 0, to: 708 }, events: 709, transcript: [{}, {}, {}] });
+    for (const [turn, missing] of [
+      ["0", 0],
+      ["3", 3],
+      ["2..7", 7],
+    ] as const) {
+      const { code, stdout, stderr } = await show("s", store, "--turn", turn);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toBe(
+        `holdfast: The session "s" has no Turn ${missing}\n  hint: It has the Turns 1 to 2.\n`,
+      );
+    }
+  });
+
+  test("is a Turn that goes on, and what stands between two Turns is of the first one", async () => {
+    const { folder, store } = await holding(
+      recordsOfDrafts([title(0), turnStart(3), userMessage("Hi"), turnEnd(3), title(1), turnStart(4)]),
+    );
+    await using _ = folder;
+    await withStore(store, (opened) => plant(opened, "empty", recordsOfDrafts([title(0)])));
+    const events = async (turn: string) => (await show("s", store, "--events", "--turn", turn)).stdout;
+    expect((await events("3")).match(/"seq":\d+/g)?.join()).toBe('"seq":1,"seq":2,"seq":3,"seq":4');
+    expect((await events("4")).match(/"seq":\d+/g)?.join()).toBe('"seq":5');
+    expect((await show("empty", store, "--turn", "1")).stderr).toContain("hint: It has none yet.");
+  });
+
   test("is given by whole numbers, the first one first", async () => {
     for (const range of [
       ["--from", "-1"],
       ["--to", "x"],
       ["--from", "9", "--to", "8"],
+      ["--turn", "2..1"],
+      ["--turn", "1", "--to", "8"],
     ]) {
       const { code, stdout, stderr } = await show("s", "a.db", ...range);
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-      expect(stderr).toMatch(/--from|--to/);
+      expect(stderr).toMatch(/--from|--to|--turn/);
     }
   });
 });

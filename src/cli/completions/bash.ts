@@ -11,7 +11,7 @@ export function bashScript(models: readonly CommandModel[]): string {
   return `# Completion of holdfast for bash.
 ${placeFunctions(models)}
 _holdfast() {
-  local place count kind first commands= flags= i
+  local place count kind first named commands= flags= i
   local cur="\${COMP_WORDS[COMP_CWORD]}"
   local -a before
   before=()
@@ -33,10 +33,11 @@ ${cases.join("\n")}
     fi
   fi
   case "$kind" in
-    path)
+    path|either)
       compopt -o filenames 2>/dev/null
+      if [[ $kind == either ]]; then COMPREPLY=($(compgen -W "$(_holdfast_sessions "\${before[@]}")" -- "$cur")); fi
       IFS=$'\\n'
-      COMPREPLY=($(compgen -f -- "$cur"))
+      COMPREPLY+=($(compgen -f -- "$cur"))
       ;;
     session) COMPREPLY=($(compgen -W "$(_holdfast_sessions "\${before[@]}")" -- "$cur")) ;;
     words\\ *) COMPREPLY=($(compgen -W "\${kind#words }" -- "$cur")) ;;

@@ -1,4 +1,4 @@
-import { type CommandModel, patternsByKind, quoted, sourceFlags, storeFirst } from "./model.ts";
+import { type CommandModel, idFirst, patternsByKind, quoted, sourceFlags, storeFirst } from "./model.ts";
 
 /* What the scripts for bash and zsh share: functions that say where on the command line something stands. */
 
@@ -19,23 +19,24 @@ const sessionsFunction = (models: readonly CommandModel[]) => `_holdfast_session
   done
   case "\${store[*]} $place" in
     *"--session-"*) ;;
-    ${storeFirst(models)
-      .map((path) => `*${quoted(` ${path}`)}`)
-      .join("|")})
-      case "$first" in
-        sqlite:*|jsonl:*) store=("$first") ;;
-        *) if [[ -e "$first" ]]; then store=("$first"); fi ;;
-      esac
+    ${[...storeFirst(models), ...idFirst(models)].map((path) => `*${quoted(` ${path}`)}`).join("|")})
+      if _holdfast_is_store "$first"; then store=("$first"); fi
       ;;
   esac
   holdfast sessions list "\${store[@]}" --ids </dev/null 2>/dev/null |
     head -n 500 | sed -n '/^[A-Za-z0-9._-]*$/p'
 }
+_holdfast_is_store() {
+  case "$1" in
+    sqlite:*|jsonl:*) ;;
+    *) [[ -e "$1" ]] ;;
+  esac
+}
 _holdfast_nth() { shift "$1"; printf '%s' "$1"; }`;
 
 /**
  * Defines `_holdfast_place WORD…`, which takes the words before the one that is completed, without the program's own. It
- * sets `place` to the command, `count` to the number of its arguments, `first` to the first of them, and `kind` to what the next word is: empty where
+ * sets `place` to the command, `count` to the number of its arguments, `first` to the first of them, `named` where a flag names the store, and `kind` to what the next word is: empty where
  * that is no value of a flag.
  */
 export function placeFunctions(models: readonly CommandModel[]): string {
@@ -54,11 +55,20 @@ _holdfast_argument() {
   case "$1 $2" in
 ${cases("arguments").join("\n")}
   esac
+  # A session and its store stand in either order.
+  case "$1" in
+    ${patterns(idFirst(models))})
+      if [[ -n $named ]]; then :
+      elif [[ $2 -eq 0 ]]; then kind=either
+      elif [[ $2 -eq 1 ]] && _holdfast_is_store "$first"; then kind=session; fi
+      ;;
+  esac
 }
 _holdfast_place() {
   local word
-  place= count=0 kind= first=
+  place= count=0 kind= first= named=
   for word in "$@"; do
+    case "$word" in --session-db*|--session-dir*) named=yes ;; esac
     if [[ -n $kind ]]; then kind=; continue; fi
     if [[ $word == --*=* ]]; then continue; fi
     if [[ $word == -* ]]; then _holdfast_value "$place" "$word"; continue; fi

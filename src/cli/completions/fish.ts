@@ -1,4 +1,4 @@
-import { type CommandModel, type Kind, sourceFlags, storeFirst } from "./model.ts";
+import { type CommandModel, idFirst, type Kind, sourceFlags, storeFirst } from "./model.ts";
 
 const PROGRAM = "complete -c holdfast";
 
@@ -13,7 +13,7 @@ export function fishScript(models: readonly CommandModel[]): string {
   );
   return `# Completion of holdfast for fish.
 set -g __holdfast_commands ${paths.map(quoted).join(" ")}
-set -g __holdfast_store_first ${storeFirst(models).map(quoted).join(" ")}
+set -g __holdfast_store_first ${[...storeFirst(models), ...idFirst(models)].map(quoted).join(" ")}
 set -g __holdfast_sources ${sourceFlags(models).map(quoted).join(" ")}
 set -g __holdfast_valued ${valued.map(quoted).join(" ")}
 function __holdfast_place
@@ -47,6 +47,16 @@ function __holdfast_at
         test (count $argv) -eq 1; or test "$place[2]" = "$argv[2]"
     end
 end
+function __holdfast_is_store
+    string match -q -r '^(sqlite|jsonl):' -- $argv[1]; or test -e "$argv[1]"
+end
+function __holdfast_either_at
+    __holdfast_at $argv; and not string match -q -r '^--session-(db|dir)' -- (commandline -opc)
+end
+function __holdfast_store_at
+    set -l place (__holdfast_place)
+    __holdfast_either_at $argv; and __holdfast_is_store "$place[3]"
+end
 function __holdfast_sessions
     set -l words (commandline -opc)
     set -l place (__holdfast_place)
@@ -61,15 +71,14 @@ function __holdfast_sessions
     end
     if not string match -q -- '*--session-*' "$store"
         if contains -- "$place[1]" $__holdfast_store_first
-            if string match -q -r '^(sqlite|jsonl):' -- "$place[3]"; or test -e "$place[3]"
-                set store $place[3]
-            end
+            __holdfast_is_store "$place[3]"; and set store $place[3]
         end
     end
     holdfast sessions list $store --ids </dev/null 2>/dev/null | head -n 500 | string match -r '^[A-Za-z0-9._-]+$'
 end
 ${PROGRAM} -f
 ${models.flatMap(linesOf).join("\n")}
+${idFirst(models).flatMap(eitherOrder).join("\n")}
 `;
 }
 
@@ -87,6 +96,14 @@ function linesOf({ path, commands, flags, arguments: places }: CommandModel): st
       const text = offer(value);
       return text === "" ? [] : [`${isVariadic ? at(path) : at(path, String(k))} ${text}`];
     }),
+  ];
+}
+
+/** What is offered besides where a session and its store stand in either order. */
+function eitherOrder(path: string): string[] {
+  return [
+    `${PROGRAM} -n ${quoted(`__holdfast_either_at ${quoted(path)} 0`)} ${offer({ kind: "path" })}`,
+    `${PROGRAM} -n ${quoted(`__holdfast_store_at ${quoted(path)} 1`)} ${offer({ kind: "session" })}`,
   ];
 }
 

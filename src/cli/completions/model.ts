@@ -141,6 +141,13 @@ export function storeFirst(models: readonly CommandModel[]): string[] {
   });
 }
 
+/** Paths of the commands that take a session and its store, in either order. */
+export function idFirst(models: readonly CommandModel[]): string[] {
+  return models.flatMap(({ path, arguments: [first, second] }) =>
+    first?.value.kind === "session" && !first.isVariadic && second?.value.kind === "path" ? [path] : [],
+  );
+}
+
 /** The flags, each behind the path of its command, whose value is the store that sessions are copied from. */
 export function sourceFlags(models: readonly CommandModel[]): string[] {
   return models.flatMap(({ path, flags }) =>

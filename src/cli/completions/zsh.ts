@@ -15,7 +15,7 @@ export function zshScript(models: readonly CommandModel[]): string {
 # Completion of holdfast for zsh.
 ${placeFunctions(models)}
 _holdfast() {
-  local place count kind first cur="$words[CURRENT]"
+  local place count kind first named cur="$words[CURRENT]"
   local -a commands flags before ids
   before=("\${(@)words[2,CURRENT-1]}")
   if [[ $cur == --*=* ]]; then
@@ -33,7 +33,10 @@ ${cases.join("\n")}
   fi
   case "$kind" in
     path) _files ;;
-    session) ids=(\${(f)"$(_holdfast_sessions "\${before[@]}")"}); compadd -a ids ;;
+    session|either)
+      ids=(\${(f)"$(_holdfast_sessions "\${before[@]}")"}); compadd -a ids
+      if [[ $kind == either ]]; then _files; fi
+      ;;
     words\\ *) ids=(\${=kind#words }); compadd -a ids ;;
   esac
 }

@@ -1,5 +1,4 @@
-import { isPiece } from "../../../session/projections/cut-off.ts";
-import { LiveTranscript, type TranscriptEntry } from "../../../session/projections/index.ts";
+import { LiveTranscript } from "../../../session/projections/index.ts";
 import { LogDigest } from "../../../store/digest.ts";
 import type { HoldfastError } from "../../../store/errors.ts";
 import { grouped } from "../../counted.ts";
@@ -13,86 +12,68 @@ import { endOf, openStream, type Shown, untilDamage } from "./read-shown.ts";
 const TOLD = 20_000;
 
 /**
- * One object; its shape is in docs/cli.md. The log is read twice, so that memory does not follow it: what stands before the
- * transcript, which is last and written entry by entry, needs all of it.
+ * One object; its shape is in docs/cli.md. It is written while the log is read, once, so that memory does not follow it: the
+ * transcript entry by entry, and behind it what is known when all was read.
  */
 export async function printJson(shown: Shown, output: TextOutput): Promise<Ending> {
   const { range } = shown;
-  const { facts, digest, torn, damage, openAnswer, header } = await measure(shown);
-  const isWhole = range === undefined && damage === undefined;
-  const head = jsonText({
-    header,
+  const stream = await openStream(shown);
+  const facts = new SessionFacts(range?.from ?? 0);
+  const digest = new LogDigest();
+  const live = new LiveTranscript();
+  await output.write(`${jsonText({ header: stream.header }).slice(0, -1)},"transcript":[`);
+  await output.flush();
+  let separator = "";
+  const damage = await untilDamage(async () => {
+    using progress = new Told();
+    for await (const page of pagesIn(stream, range ?? { from: 0 })) {
+      for (const decoded of page) {
+        const { record } = decoded;
+        const event = shownEvent(decoded);
+        facts.take(decoded);
+        digest.add(record);
+        if (event === undefined) live.pass(record);
+        const entry = event && live.fold(event);
+        if (entry === undefined) continue;
+        await output.write(separator + jsonText(entry));
+        separator = ",";
+      }
+      progress.tell(facts.events);
+    }
+  });
+  const torn = stream.torn();
+  const openAnswer = live.openAnswer(facts.next);
+  const rest = jsonText({
     events: facts.events,
-    digest,
+    digest: digest.hex(),
     torn,
     unknownTypes: facts.unknownTypes,
-    closers: isWhole ? facts.closers : [],
+    closers: range === undefined && damage === undefined ? facts.closers : [],
     ...(damage === undefined ? {} : { problem: problemOf(damage) }),
     usage: facts.usage,
     ...(range === undefined ? {} : { range }),
     ...(openAnswer === undefined ? {} : { openAnswer }),
   });
-  await output.write(`${head.slice(0, -1)},"transcript":[`);
-  let separator = "";
-  for await (const entry of entries(shown, facts.next)) {
-    await output.write(separator + jsonText(entry));
-    separator = ",";
-  }
-  await output.write("]}\n");
+  await output.write(`],${rest.slice(1)}\n`);
   return await endOf(shown, facts, torn, damage);
+}
+
+/** Tells how far the reading is; nothing where the object itself goes to a terminal, which shows that. */
+class Told implements Disposable {
+  readonly #progress = process.stdout.isTTY === true ? undefined : new Progress();
+  #told = 0;
+
+  tell(events: number): void {
+    if (events < this.#told + TOLD) return;
+    this.#told = events;
+    this.#progress?.show(`${grouped(events)} events read`);
+  }
+
+  [Symbol.dispose](): void {
+    this.#progress?.clear();
+  }
 }
 
 function problemOf({ code, message, place }: HoldfastError): object {
   return { code, reason: message, place };
-}
-
-/** Reads all that is shown, for what is told of it as a whole. */
-async function measure(shown: Shown) {
-  const { range = { from: 0 } } = shown;
-  const stream = await openStream(shown);
-  const facts = new SessionFacts(range.from);
-  const digest = new LogDigest();
-  const live = new LiveTranscript();
-  using progress = new Progress();
-  let told = 0;
-  const damage = await untilDamage(async () => {
-    for await (const page of pagesIn(stream, range)) {
-      for (const decoded of page) {
-        const { record, event } = decoded;
-        facts.take(decoded);
-        digest.add(record);
-        // Texts do not matter here.
-        if (event === undefined || isPiece(record)) live.pass(record);
-        else live.fold(event);
-      }
-      if (facts.events < told + TOLD) continue;
-      told = facts.events;
-      progress.show(`${grouped(told)} events read`);
-    }
-  });
-  return {
-    header: stream.header,
-    facts,
-    digest: digest.hex(),
-    torn: stream.torn(),
-    damage,
-    openAnswer: live.openAnswer(facts.next),
-  };
-}
-
-/** The transcript up to the event `end`, which is none of it: the log may have grown meanwhile, or is damaged there. */
-async function* entries(shown: Shown, end: number): AsyncGenerator<TranscriptEntry> {
-  const from = shown.range?.from ?? 0;
-  if (end <= from) return;
-  const live = new LiveTranscript();
-  for await (const page of pagesIn(await openStream(shown), { from, to: end - 1 })) {
-    for (const decoded of page) {
-      const event = shownEvent(decoded);
-      if (event === undefined) live.pass(decoded.record);
-      else {
-        const entry = live.fold(event);
-        if (entry !== undefined) yield entry;
-      }
-    }
-  }
 }

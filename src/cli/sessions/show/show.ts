@@ -12,6 +12,7 @@ import { factsAtEnd, type HeadFacts, headText } from "./session-head.ts";
 import { SessionView } from "./session-view.ts";
 import { printJson } from "./show-json.ts";
 import { outputStyle, TranscriptStyle } from "./transcript-style.ts";
+import { parseTurns, rangeOfTurns } from "./turn-range.ts";
 
 /** So much of a log is read before its head is shown, in UTF-16 units: of most sessions it is all. */
 const READ_AHEAD = 4 * 1024 * 1024;
@@ -23,6 +24,8 @@ export interface ShowOptions {
   /** The first and the last seq; as they were given. */
   readonly from: string | undefined;
   readonly to: string | undefined;
+  /** A Turn, or a first and a last one, in place of seqs; as it was given. */
+  readonly turn: string | undefined;
   /** Whether a pager may be used. */
   readonly pager: boolean;
 }
@@ -35,10 +38,12 @@ export function show(
   options: ShowOptions,
 ): Promise<number> {
   const { name, id: given } = storeAndId(raw, session, argument);
-  const range = rangeOf(options);
+  const seqs = rangeOf(options);
+  const turns = options.turn === undefined ? undefined : parseTurns(options.turn);
   const command = async (output: TextOutput): Promise<Ending> => {
     await using store = await openStoreReadOnly(name, { clock: Date.now });
-    const shown = { store, id: await resolveSessionId(store, given, name.path), range };
+    const id = await resolveSessionId(store, given, name.path);
+    const shown = { store, id, range: turns === undefined ? seqs : await rangeOfTurns(store, id, turns) };
     switch (options.form) {
       case "events":
         return await printEvents(shown, output);
