@@ -18,7 +18,7 @@ export async function run(args: readonly string[]): Promise<number> {
     return code;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw withHelpHint(program, args, error);
-    if (error.message.startsWith("error: ")) throw usageErrorOf(program, args, error);
+    if (error.message.startsWith("error: ")) throw await usageErrorOf(program, args, error);
     // The help or the version was printed: the help, on stderr, also where a command is missing, which is a mistake.
     return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   }

@@ -6,6 +6,8 @@ import { UsageError } from "../host/usage.ts";
 interface Tree {
   readonly commands: readonly Tree[];
   readonly options: readonly Option[];
+  readonly args: readonly string[];
+  readonly registeredArguments: ReadonlyArray<{ name(): string }>;
   name(): string;
 }
 
@@ -13,7 +15,11 @@ interface Tree {
  * A mistake that commander found in `args`, told as all others are: what is wrong, and below it what to do. The value of
  * an unknown flag is not told, for it may be a key.
  */
-export function usageErrorOf(program: Tree, args: readonly string[], error: CommanderError): UsageError {
+export async function usageErrorOf(
+  program: Tree,
+  args: readonly string[],
+  error: CommanderError,
+): Promise<UsageError> {
   const { command, path, rest } = commandOf(program, args);
   const help = helpOf(path);
   if (error.code === "commander.unknownCommand") return unknownCommand(program, command, path, rest);
@@ -21,8 +27,12 @@ export function usageErrorOf(program: Tree, args: readonly string[], error: Comm
     const [, flag = ""] = /'(-[^'=\s]*)/.exec(error.message) ?? [];
     return unknownFlag(command, path, flag, error.message);
   }
-  const [line = ""] = error.message.replace(/^error: /, "").split("\n(");
   const hint = `${help} says how it is used.`;
+  if (error.code === "commander.excessArguments") {
+    const { tooManyWords } = await import("./stray-words.ts");
+    return tooManyWords(command, args, hint);
+  }
+  const [line = ""] = error.message.replace(/^error: /, "").split("\n(");
   return invalidChoice(line, hint) ?? new UsageError(inOwnWords(line), hint);
 }
 
@@ -57,11 +67,6 @@ const WORDS: ReadonlyArray<readonly [RegExp, (...found: readonly string[]) => st
   [
     /^(?:option|environment variable) '(.*)' cannot be used with (?:option|environment variable) '(.*)'$/s,
     (first = "", second = "") => `${flagOf(first)} and ${flagOf(second)} exclude each other`,
-  ],
-  [
-    /^too many arguments for '(.*?)'\. Expected (\d+) arguments? but got (\d+): /s,
-    (_, expected = "", found = "") =>
-      `There ${found === "1" ? "is 1 argument" : `are ${found} arguments`}, and at most ${expected} can be given`,
   ],
 ];
 

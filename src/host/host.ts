@@ -5,8 +5,8 @@ import { createApp } from "../routes/app.ts";
 import type { GuardOptions } from "../routes/guard.ts";
 import { requestPath } from "../routes/request-path.ts";
 import { formatPlace, HoldfastError } from "../session/errors.ts";
-import type { HostConfig } from "./config.ts";
-import { listen } from "./listener.ts";
+import { type HostConfig, storeOf } from "./config.ts";
+import { assertAddressFree, listen } from "./listener.ts";
 import { openRuntime, type RuntimeDependencies } from "./runtime.ts";
 import { versionInfo } from "./version.ts";
 
@@ -26,11 +26,12 @@ export interface Host extends AsyncDisposable {
 }
 
 /**
- * Starts a Host: store (with its lock), session (with the recovery of an interrupted Turn), agent, listener. Whatever
- * fails, what was started before it is shut down again.
+ * Starts a Host: store (with its lock), session (with the recovery of an interrupted Turn), agent, listener; before all
+ * that a look at the address. Whatever fails, what was started before it is shut down again.
  * @throws any typed error of the layers below
  */
 export async function startHost(config: HostConfig, dependencies: HostDependencies): Promise<Host> {
+  await assertCanListen(config);
   await using resources = new AsyncDisposableStack();
   const runtime = resources.use(await openRuntime(config, dependencies));
   const { agent, queue, providers, defaultRoute, persistence } = runtime;
@@ -59,6 +60,18 @@ export async function startHost(config: HostConfig, dependencies: HostDependenci
     agent,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** Before the store is touched: a start that fails for its address makes no store and closes no Turn. */
+async function assertCanListen(config: HostConfig): Promise<void> {
+  try {
+    await assertAddressFree(config.listen);
+  } catch (error) {
+    // The address is taken most often by a Host on this very store, whose process is known.
+    const store = storeOf(config);
+    if (store !== undefined) (await import("../store/assert-unlocked.ts")).assertUnlocked(store);
+    throw error;
+  }
 }
 
 /** Anything may address a socket in the file system: no web page can reach it. */

@@ -1,7 +1,7 @@
 import { withDeadline } from "./deadline.ts";
 import type { ListenAddress } from "./listen-address.ts";
 import { ListenError, systemCode } from "./listen-error.ts";
-import { listenOnSocket } from "./unix-socket.ts";
+import { assertSocketFree, listenOnSocket } from "./unix-socket.ts";
 
 /** What the listener needs of an HTTP app. */
 export interface Listenable {
@@ -22,17 +22,52 @@ export interface Listener {
   stop(deadlineMs: number): Promise<void>;
 }
 
+/** Within this time whoever only looks whether a port is free has given it back. */
+const LOOK_MS = 50;
+
+/** What listens for no longer than it takes to see that it can. */
+const PROBE: Listenable = {
+  listen: (options) => ({
+    server: Bun.serve({ ...options, fetch: () => new Response(null, { status: 503 }) }),
+  }),
+};
+
 /** Starts listening. @throws ListenError */
 export async function listen(app: Listenable, address: ListenAddress): Promise<Listener> {
-  return address.kind === "tcp"
-    ? listenOnPort(app, address.host, address.port)
-    : await listenAtPath(app, address.path);
+  if (address.kind === "unix") return await listenAtPath(app, address.path);
+  const { host, port } = address;
+  try {
+    return listenOnPort(app, host, port);
+  } catch (error) {
+    if (!(error instanceof ListenError) || error.code !== "port-in-use") throw error;
+    // It may be no more than the look of another start, which would make both fail.
+    await Bun.sleep(LOOK_MS);
+    return listenOnPort(app, host, port);
+  }
+}
+
+/**
+ * Looks whether an address can be listened at. It is a courtesy to whoever mistyped it, before anything is made: another
+ * process may take the address before {@link listen} does.
+ * @throws ListenError
+ */
+export async function assertAddressFree(address: ListenAddress): Promise<void> {
+  if (address.kind === "unix") return await assertSocketFree(address.path);
+  await startOnPort(PROBE, address.host, address.port).stop(true);
 }
 
 function listenOnPort(app: Listenable, host: string, port: number): Listener {
-  let server: RunningServer;
+  const server = startOnPort(app, host, port);
+  const name = host.includes(":") ? `[${host}]` : host;
+  return {
+    url: `http://${name}:${server.port ?? port}`,
+    stop: (deadlineMs) => stop(server, deadlineMs),
+  };
+}
+
+function startOnPort(app: Listenable, host: string, port: number): RunningServer {
   try {
-    server = start(app, { hostname: host, port });
+    return start(app, { hostname: host, port });
   } catch (cause) {
     if (systemCode(cause) === "EADDRINUSE") {
       const hint = "Stop what listens there, or choose another --port (0 picks a free one).";
@@ -41,11 +76,6 @@ function listenOnPort(app: Listenable, host: string, port: number): Listener {
     const message = `Cannot listen on ${host} port ${port}: ${cause}`;
     throw new ListenError("listen-failed", message, "Check --host and --port.", cause);
   }
-  const name = host.includes(":") ? `[${host}]` : host;
-  return {
-    url: `http://${name}:${server.port ?? port}`,
-    stop: (deadlineMs) => stop(server, deadlineMs),
-  };
 }
 
 async function listenAtPath(app: Listenable, path: string): Promise<Listener> {

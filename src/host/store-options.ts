@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { parseStoreName, type StoreName, storeOfKind } from "../store/store-name.ts";
+import { isUsedStore } from "../store/used-store.ts";
 import { withConfigFile } from "./config-file.ts";
 import { isFlag, isGiven, type RawOption, type RawOptions, UsageError, withOneOf } from "./usage.ts";
 
@@ -76,8 +77,7 @@ export function storeAndId(
 ): { readonly name: StoreName; readonly id: string } {
   if (argument !== undefined && isStore(id) && !isStore(argument))
     return { name: chosenStore(raw, id), id: argument };
-  const isNamed = [raw["sessionDb"], raw["sessionDir"], raw["config"]].some(isGiven);
-  if (argument === undefined && !isNamed && isStore(id)) {
+  if (argument === undefined && !isStoreNamed(raw) && isStore(id)) {
     throw new UsageError(
       `No session is named: ${JSON.stringify(id)} is taken for the store`,
       `Name the session before it${instead}.`,
@@ -86,8 +86,42 @@ export function storeAndId(
   return { name: chosenStore(raw, argument), id };
 }
 
+/**
+ * As {@link chosenStore}, of a command with one text before the store.
+ * @param what the text is, as in "title"
+ * @throws UsageError also where the text is a store, and the store is none or missing
+ */
+export function storeBehind(
+  raw: RawOptions,
+  text: string,
+  argument: string | undefined,
+  what: string,
+): StoreName {
+  if (argument === undefined) assertNoStore(raw, text, what);
+  else if (!isStore(argument) && isUsedStore(text)) {
+    throw new UsageError(
+      `There is no store at ${JSON.stringify(argument)}, but there is one at ${JSON.stringify(text)}`,
+      `The ${what} stands before the store.`,
+    );
+  }
+  return chosenStore(raw, argument);
+}
+
+/** @throws UsageError where no store is named, and the text is one: then it is the text that is missing */
+export function assertNoStore(raw: RawOptions, text: string, what: string): void {
+  if (isStoreNamed(raw) || !isUsedStore(text)) return;
+  throw new UsageError(
+    `No ${what} is given: ${JSON.stringify(text)} is taken for the store`,
+    `Give the ${what} before it.`,
+  );
+}
+
+function isStoreNamed(raw: RawOptions): boolean {
+  return [raw["sessionDb"], raw["sessionDir"], raw["config"]].some(isGiven);
+}
+
 /** Whether an argument says that it is a store, or something lies there. */
-function isStore(argument: string): boolean {
+export function isStore(argument: string): boolean {
   return /^(sqlite|jsonl):/.test(argument) || existsSync(argument);
 }
 

@@ -31,6 +31,10 @@ export async function listenOnSocket<S extends { stop(force?: boolean): Promise<
   start: (unix: string) => S,
 ): Promise<{ readonly server: S; readonly remove: () => void }> {
   assertUsable(path);
+  if (!hasFolder(path)) {
+    const message = `There is no folder for the socket: ${dirname(path)}`;
+    throw new ListenError("listen-failed", message, "Make it first.");
+  }
   // Before anything is made: most often it is taken because a Host runs already.
   await findStale(path);
   const own = join(dirname(path), `${BESIDE}${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`);
@@ -48,6 +52,17 @@ export async function listenOnSocket<S extends { stop(force?: boolean): Promise<
   }
 }
 
+/** Looks whether a socket can be made at `path`, as far as can be told before its folder is there. @throws ListenError */
+export async function assertSocketFree(path: string): Promise<void> {
+  assertUsable(path);
+  // The folder may be that of a new store, which is made before the socket.
+  if (hasFolder(path)) await findStale(path);
+}
+
+function hasFolder(path: string): boolean {
+  return statSync(dirname(path), { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
 function assertUsable(path: string): void {
   const folder = dirname(path);
   const bytes = Math.max(Buffer.byteLength(path), Buffer.byteLength(folder) + 1 + BESIDE_LENGTH);
@@ -59,9 +74,6 @@ function assertUsable(path: string): void {
       `The path of the socket is too long: ${path}`,
       `It may take ${most}. Name a shorter one.`,
     );
-  }
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    throw new ListenError("listen-failed", `There is no folder for the socket: ${folder}`, "Make it first.");
   }
 }
 

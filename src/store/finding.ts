@@ -66,6 +66,8 @@ export interface Finding {
   readonly place: Place;
   readonly expected?: string;
   readonly found?: string;
+  /** The events that damage cost, where what stands behind it shows that: so many from this seq on. */
+  readonly missing?: { readonly seq: number; readonly events: number };
 }
 
 /** Whether something is wrong, not only worth knowing. */

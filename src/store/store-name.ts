@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { looksLikeDatabase } from "./database-file.ts";
 import { HoldfastError, StorageFailedError, toStorageError } from "./errors.ts";
 import { homeOrRoot } from "./jsonl/root.ts";
 import { resolveStorePath } from "./paths.ts";
@@ -24,7 +25,6 @@ export class StoreNameError extends HoldfastError {
 const PREFIXED = /^(sqlite|jsonl):(.*)$/s;
 /** What looks like the name of another kind of store, or like a URL. One letter is a drive of Windows. */
 const OTHER_SCHEME = /^([a-z][a-z0-9+.-]+):/i;
-const DATABASE_NAME = /\.(db|sqlite)$/;
 
 /**
  * Reads a store's name: `sqlite:PATH`, `jsonl:ROOT`, or a bare path. Of a bare path that exists, a file is SQLite and a
@@ -50,11 +50,6 @@ export function parseStoreName(name: string): StoreName {
 /** The store of a kind that is known, as a prefix or a flag says it. A home of dsh means the logs in it. */
 export function storeOfKind(kind: StoreName["kind"], path: string): StoreName {
   return { kind, path: kind === "jsonl" ? homeOrRoot(path) : path };
-}
-
-/** Whether a new store of this path would be a database. */
-export function looksLikeDatabase(path: string): boolean {
-  return DATABASE_NAME.test(path);
 }
 
 /** The name with its kind, so that it means the same wherever it is read and whatever lies at the path. */

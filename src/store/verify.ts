@@ -1,5 +1,6 @@
 import { LogAudit } from "../session/audit/index.ts";
 import type { Place } from "../session/errors.ts";
+import type { DecodedRecord } from "../session/records.ts";
 import { breathe } from "./breathe.ts";
 import { LogDigest } from "./digest.ts";
 import { CorruptError, HoldfastError } from "./errors.ts";
@@ -60,6 +61,9 @@ export interface VerifyOptions {
 const EVENTS_A_BREATH = 20_000;
 /** What opening a session counts for. */
 const EVENTS_A_SESSION = 200;
+
+/** Damage that is told with the gap that it leaves. */
+const LOSES_EVENTS: ReadonlySet<FindingCode> = new Set(["damaged", "malformed"]);
 
 /** Checks what concerns a store as a whole. Reads only. Its findings come before how many there are. */
 export async function* verifyStore(examiner: StoreExaminer): AsyncGenerator<VerifyReport> {
@@ -139,6 +143,8 @@ class SessionCheck {
   readonly #digest = new LogDigest();
   /** Whether an ordinary reader gets as far as this. */
   #isReadable = true;
+  /** Damage that was found last: what comes next shows whether events are missing for it. */
+  #held: Finding | undefined;
 
   constructor(session: ExaminedSession, breather: Breather, isStoreDamaged: boolean) {
     this.#session = session;
@@ -164,13 +170,16 @@ class SessionCheck {
 
   async *run(options: VerifyOptions): AsyncGenerator<Finding> {
     for (const finding of this.#session.findings) yield this.#count(finding);
+    let last: Finding | undefined;
     try {
       for await (const finding of this.#checkItems(options)) yield this.#count(finding);
     } catch (error) {
       if (!(error instanceof HoldfastError)) throw error;
       this.#isReadable = false;
-      yield this.#count(thrown(error, { sessionId: this.#session.id }));
+      last = thrown(error, { sessionId: this.#session.id });
     }
+    for (const finding of this.#release()) yield this.#count(finding);
+    if (last !== undefined) yield this.#count(last);
   }
 
   async *#checkItems({ onProgress, signal }: VerifyOptions): AsyncGenerator<Finding> {
@@ -182,13 +191,16 @@ class SessionCheck {
       if (item.kind === "damage") {
         // A torn tail is no part of the log, and in nobody's way.
         if (item.finding.code !== "torn-tail") this.#isReadable = false;
-        yield item.finding;
+        yield* this.#release();
+        if (LOSES_EVENTS.has(item.finding.code)) this.#held = item.finding;
+        else yield item.finding;
         continue;
       }
       const { records } = item;
       const before = events;
       for (const [k, decoded] of records.entries()) {
-        for (const fault of this.#audit.take(decoded, () => item.placeOf(k))) yield fault;
+        const faults = this.#audit.take(decoded, () => item.placeOf(k));
+        yield* this.#held === undefined ? faults : this.#joined(this.#held, decoded, faults);
         this.#isReadable &&= this.#audit.isReadable;
         if (this.#isReadable) this.#digest.add(decoded.record);
         events += decoded.record.count;
@@ -200,8 +212,25 @@ class SessionCheck {
       await breathe();
       if (signal?.aborted) return;
     }
+    yield* this.#release();
     const isWhole = this.#isReadable && session.findings.every((finding) => !isError(finding));
     yield* this.#audit.finish(isWhole, placeOf);
+  }
+
+  /** What is wrong at the first record behind damage, and the damage: with the gap that it left, which is no fault of its own. */
+  #joined(damage: Finding, { record }: DecodedRecord, faults: readonly Finding[]): readonly Finding[] {
+    this.#held = undefined;
+    const gap = faults.find(({ code }) => code === "events-missing");
+    const { seq } = gap?.place ?? {};
+    if (seq === undefined) return [damage, ...faults];
+    const missing = { seq, events: record.seq - seq };
+    return [{ ...damage, missing }, ...faults.filter((fault) => fault !== gap)];
+  }
+
+  #release(): readonly Finding[] {
+    const held = this.#held;
+    this.#held = undefined;
+    return held === undefined ? [] : [held];
   }
 
   #count(finding: Finding): Finding {

@@ -1,7 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import { afterRepair, afterVerify, salvageCommand, showCommand } from "../../src/cli/sessions/next-step.ts";
+import fc from "fast-check";
+import { printableLine } from "../../src/cli/printable.ts";
+import {
+  afterRepair,
+  afterVerify,
+  salvageCommand,
+  shellWord,
+  showCommand,
+} from "../../src/cli/sessions/next-step.ts";
 import type { FindingCode } from "../../src/store/finding.ts";
 import type { RepairStep } from "../../src/store/repairer.ts";
+import { oddString } from "../fixtures/arbitraries.ts";
+import { runCommand } from "../fixtures/executable.ts";
 
 const reason = { code: "damaged", message: "A row is damaged", place: {} } as const;
 
@@ -40,6 +50,21 @@ describe("after a check", () => {
     );
   });
 });
+
+// In one shell: a process for each word would take its time.
+test.skipIf(process.platform === "win32")(
+  "a word is what it was to a shell, and shows no control character",
+  async () => {
+    const words = fc
+      .sample(oddString(), { numRuns: 200, seed: 1 })
+      .concat("it's\n\u001b[2J %s \\0 \\c $(x) `x` \"", "-n\t", "=a", "~", "\u202e")
+      .filter((text) => text.isWellFormed() && !/\0|\n$/.test(text));
+    const shown = words.map(shellWord);
+    expect(shown.filter((word) => printableLine(word) !== word)).toEqual([]);
+    const { stdout } = await runCommand(["sh", "-c", `printf '%s\\0' ${shown.join(" ")}`], {});
+    expect(stdout.split("\0")).toEqual([...words, ""]);
+  },
+);
 
 describe("after a repair", () => {
   const store = { kind: "sqlite", path: "a.db" } as const;

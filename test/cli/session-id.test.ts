@@ -33,6 +33,8 @@ describe.each(FEW_STORES)("in %s", (...kind) => {
       expect(await resolveSessionId(store, "ü")).toBe("über");
       for (const id of ["", "abcd", "X", "%", "yz"])
         expect(await rejectionOf(resolveSessionId(store, id))).toBeInstanceOf(NotFoundError);
+      const missing = await rejectionOf(resolveSessionId(store, "xyy"));
+      expect(missing).toMatchObject({ code: "not-found", hint: "Did you mean xyz?" });
       const error = await rejectionOf(resolveSessionId(store, "a"));
       expect(error).toBeInstanceOf(AmbiguousIdError);
       expect(error).toMatchObject({ code: "ambiguous-id", candidates: ["ab", "abc", "abd"] });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { SessionEntry } from "../../src/cli/sessions/list/list-entry.ts";
-import { formatTime, sessionTable } from "../../src/cli/sessions/list/table.ts";
+import { formatTime, removalTable, sessionTable } from "../../src/cli/sessions/list/table.ts";
 import { oddString } from "../fixtures/arbitraries.ts";
 
 const NOON = new Date(2026, 2, 5, 12, 7).getTime();
@@ -45,6 +45,57 @@ describe("the table of sessions", () => {
     ]);
     expect(rows(30)[1]).toBe("aaaaaaaa…  Where is th…  ok");
     expect(rows(22)).toEqual(["ID               STATE", "aaaaaaaaaaaaaa…  ok"]);
+  });
+
+  test("keeps its columns where one session has a longer state, or a count that is not known", () => {
+    const long = { title: "Where is the milk that I bought?" };
+    const ids = ["session-0001", "session-0002"] as const;
+    const headings = (second: SessionEntry, width: number) =>
+      table([entry(ids[0], long), second], width)[0]?.split(/ {2,}/);
+    const { events: _, ...broken } = entry(ids[1], { ...long, state: "corrupt" });
+    for (let width = 30; width < 160; width += 1)
+      expect(headings(broken, width)?.includes("EVENTS")).toBe(
+        headings(entry(ids[1], long), width)?.includes("EVENTS"),
+      );
+    expect(table([entry(ids[0], long), broken], 80)[2]).toEndWith("      1       -  corrupt");
+  });
+
+  test("marks the sessions that have a parent, before titles that are cut or run from right to left, too", () => {
+    const header = (id: string) => ({ version: 0, id, createdAt: NOON, delegationDepth: 0 }) as const;
+    const rows = [
+      entry("a", { title: "Milk", header: header("a") }),
+      entry("b", { title: "Milk", header: { ...header("b"), parentSession: "a" } }),
+      entry("c", { title: "שלום", header: { ...header("c"), parentSession: "a" } }),
+    ];
+    expect(table(rows, 120).map((row) => row.slice(0, 14).trimEnd())).toEqual([
+      "ID  TITLE   ST",
+      "a   Milk    20",
+      "b   ↳ Milk  20",
+      "c   ↳ \u2068שלום\u2069",
+    ]);
+    expect(
+      table(
+        [{ ...entry("b", { title: "M".repeat(40), header: { ...header("b"), parentSession: "a" } }) }],
+        30,
+      )[1],
+    ).toStartWith("b   ↳ MMM");
+  });
+
+  test("of what is to be deleted has its folders, on a terminal where there is room", () => {
+    const rows = [
+      { id: "a", title: "日本", turns: 2, started: NOON, lastActive: NOON, folder: "/srv/x" },
+      { id: "bb" },
+    ];
+    const lines = (width?: number) => [...removalTable(rows, width)].map((line) => line.trimEnd());
+    expect(lines()).toEqual([
+      "ID  TITLE  STARTED           LAST ACTIVE       TURNS  FOLDER",
+      "a   日本   2026-03-05 12:07  2026-03-05 12:07      2  /srv/x",
+      "bb  -      -                 -                     -  -",
+    ]);
+    expect(lines(80)).toEqual(lines());
+    expect(lines(55)[1]).toBe("a   日本   2026-03-05 12:07  2026-03-05 12:07      2");
+    for (let width = 8; width < 80; width += 1)
+      for (const line of lines(width)) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(width);
   });
 
   test("cuts states, then has ids alone, where not even both have room", () => {

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { tellable } from "../../src/cli/sessions/stats/names.ts";
 import { type StatsReport, statsReport } from "../../src/cli/sessions/stats/stats-report.ts";
 import { statsText } from "../../src/cli/sessions/stats/stats-text.ts";
 import { SessionStats } from "../../src/session/projections/stats.ts";
@@ -62,7 +64,36 @@ describe("the tables of sessions stats", () => {
     const [, row = ""] = tableLines("m".repeat(300))
       .filter((line) => /^MODEL|^m/.test(line))
       .slice(2);
-    expect(row).toMatch(/^m{59}… +3 +123,456 +7,890 +1 +2 +3 +\$1\.50$/);
+    expect(row).toMatch(/^m{29}…m{30} +3 +123,456 +7,890 +1 +2 +3 +\$1\.50$/);
+  });
+
+  test("show names whole below their rows where there is no room beside them, and no two of them alike", () => {
+    const names = ["anthropic/claude-sonnet-4-5-20250929", "anthropic/claude-sonnet-4-5-20251101", "gpt"];
+    const report = { ...reportOf("m"), models: names.map((model) => ({ model, ...USED })) };
+    const lines = statsText(report, { zone: "UTC", width: 60 }).split("\n");
+    const at = lines.findIndex((line) => line.startsWith("MODEL"));
+    expect(lines.slice(at, at + 7).map((line) => line.slice(0, 22).trimEnd())).toEqual(
+      [
+        "MODEL                S",
+        "anthropic/claude-so",
+        "  nnet-4-5-20250929",
+        "anthropic/claude-so",
+        "  nnet-4-5-20251101",
+        "gpt                   ",
+        "",
+      ].map((line) => line.trimEnd()),
+    );
+    const long = (middle: string) => `${"m".repeat(40)}${middle}${"n".repeat(40)}`;
+    const shown = tellable([long("a"), long("b"), long("a"), "gpt"], 60);
+    expect(shown).toEqual([shown[0] ?? "", shown[1] ?? "", shown[0] ?? "", "gpt"]);
+    expect(shown[1]).toEndWith("n (2)");
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.stringMatching(/^[ab日]{0,12}(?: \(2\))?$/)), (some) => {
+        const cut = tellable(some, 8);
+        expect(new Set(cut).size).toBe(some.length);
+        for (const text of cut) expect(Bun.stringWidth(text)).toBeLessThanOrEqual(8);
+      }),
+    );
   });
 
   test("leave out what matters least in a narrow terminal", () => {

@@ -124,8 +124,12 @@ describe("a mistake is told on stderr with exit code 2:", () => {
       ["serve", "--port"],
       /^holdfast: --port needs a value\n {2}hint: `holdfast serve --help`/,
     ],
-    ["a word too many", ["serve", "now"], /^holdfast: There is 1 argument, and at most 0 can be given/],
-    ["a text too many", ["invoke", "hello", "world"], /^holdfast: There are 2 arguments, and at most 1/],
+    ["a word too many", ["serve", "now"], /^holdfast: There is 1 argument, and none can be given/],
+    [
+      "a text without quotes, with them",
+      ["invoke", "hello", "world"],
+      /^holdfast: The text must be one argument, and there are 2\n {2}hint: Put quotes around it: 'hello world'\n$/,
+    ],
     [
       "a value that is none of those that there are",
       ["completions", "tcsh"],

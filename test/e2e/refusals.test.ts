@@ -4,7 +4,6 @@ import { writeFile } from "node:fs/promises";
 import { damage, makeStore, rewriteBody, rewriteHeader, SEQ } from "../fixtures/damaged-store.ts";
 import { type Finished, runHoldfast } from "../fixtures/executable.ts";
 import { folderState } from "../fixtures/folder-state.ts";
-import { ProviderServer } from "../fixtures/provider-server.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
 // Real processes, perhaps on a busy machine.
@@ -17,15 +16,10 @@ const FAILED = 1;
 /** One message: what happened, where, and what to do. */
 const ONE_MESSAGE = /^holdfast: [^\n]+\n {2}where: [^\n]+\n {2}hint: [^\n]+\n$/;
 
-/**
- * Starts a Host that must refuse its store, and sees that nothing in the folder changed. The port is taken, so that any
- * other exit code than that of a taken port shows that the store was refused before the listener was bound.
- */
+/** Starts a Host that must refuse its store, and sees that nothing in the folder changed. */
 async function refuse(folder: TempFolder, store: string): Promise<Finished> {
   const before = await folderState(folder.path);
-  await using taken = new ProviderServer();
-  const { port } = new URL(taken.baseUrl);
-  const finished = await runHoldfast(["serve", "--port", port, "--session-db", folder.at(store)]);
+  const finished = await runHoldfast(["serve", "--port", "0", "--session-db", folder.at(store)]);
   expect(finished.stdout).toBe("");
   expect(finished.stderr).toMatch(ONE_MESSAGE);
   expect(await folderState(folder.path)).toEqual(before);
@@ -156,7 +150,7 @@ const DAMAGE: ReadonlyArray<readonly [string, number, RegExp, (database: Databas
   ],
 ];
 
-describe("a store is refused before the listener is bound, and left as it is, for", () => {
+describe("a store is refused, and left as it is, for", () => {
   test.each(DAMAGE)("%s", async (_, code, message, change) => {
     await using folder = await TempFolder.create();
     await makeStore(folder.at("agent.db"));

@@ -41,7 +41,7 @@ describe.each(FEW_STORES)("sessions delete from %s", (...kind) => {
     const gone = await sessions(folder, "delete", store, "a", "it's ~/é", "a", "--yes");
     expect(gone).toMatchObject({ code: 0, stderr: "" });
     expect(gone.stdout).toMatch(
-      /^to delete a: “Say 0\.”, 1 Turn, created 2023-11-1\d \d\d:\d\d, last active .*, folder \/srv\/x\nto delete it's /,
+      /^to delete:\nID {8}TITLE {3}STARTED .*FOLDER\na {9}Say 0\. {2}2023-11-1\d \d\d:\d\d .* 1 {2}\/srv\/x\nit's ~\/é {2}Say /,
     );
     expect(gone.stdout).toContain(`\n2 deleted from ${store === "a.db" ? "sqlite" : "jsonl"}:${store}\n`);
     expect(await listed(folder, store)).toEqual(["c ok 3"]);
@@ -220,6 +220,35 @@ test.each([2, 9])(
   },
 );
 
+// A terminal is never sent such a name, and a shell takes what stands there instead for it.
+test.skipIf(process.platform === "win32").each([
+  ["a.db", 2],
+  ["logs\n", 2],
+  ["logs\n", 5],
+] as const)(
+  "what sessions delete prints brings back what lies below names with control characters (%j, %d)",
+  async (store, count) => {
+    const name = `it's\n\u001b[2J\t\\0%s\u202e/${store}`;
+    const ids = Array.from({ length: count }, (_, k) => `s${k}`);
+    await using folder = await TempFolder.create();
+    await withStore(folder.at(name), async (open) => {
+      for (const id of ids) await plantTurns(open, id);
+    });
+    const gone = await sessions(folder, "delete", name, ...ids, "--yes");
+    expect(gone.stdout).not.toMatch(/[^\P{Cc}\n]|\u202e/u);
+    expect(await listed(folder, name)).toEqual([]);
+    expect(await runPrinted(gone)).toMatchObject({ code: 0, stderr: "" });
+    expect(await listed(folder, name)).toEqual(ids.map((id) => `${id} ok 3`));
+  },
+);
+
+test("sessions delete tells why a session cannot be read, whole and below it", async () => {
+  await using folder = await fewSessions(FEW_STORES[2], (open) => plantTurns(open, "a"));
+  writeFileSync(folder.at("logs/--srv-x--/a/session.jsonl"), "no header\n");
+  const { stdout } = await sessions(folder, "delete", "logs", "a", "--yes");
+  expect(stdout).toMatch(/^to delete:\nID .*\na {3}- .*\n {2}reason: .*header.*\ndeleted a: /);
+});
+
 test("sessions delete has nothing to bring back of a session without an event", async () => {
   await using folder = await TempFolder.create();
   await makeStore(folder.at("a.db"));
@@ -243,7 +272,7 @@ test.skipIf(process.platform === "win32")(
     for (const [keys, code, left] of answers) {
       await using terminal = new TerminalProcess(["sessions", "delete", "a.db", "a"], { cwd: folder.path });
       // Text that runs from right to left turns nothing around, and turns of its own are shown.
-      await terminal.sees(/to delete a: “\u2068שלום\\u202e\u2069”, 1 Turn, /);
+      await terminal.sees(/\na {3}\u2068שלום\\u202e\u2069 {2}20/);
       await terminal.sees(/Delete 1 session from sqlite:a\.db\? \[y\/N\] /);
       terminal.type(keys);
       expect(await terminal.exited).toEqual({ code });

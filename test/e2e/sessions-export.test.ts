@@ -274,6 +274,13 @@ describe("sessions export", () => {
     ["some and all", ["a.db", "s", "--all"], "exclude each other"],
     ["a report among the sessions", ["a.db", "s", "--json"], "--json needs -o"],
     ["a file of the store", ["a.db", "s", "--force", "-o", "a.db"], "a file of the store itself"],
+    [
+      "a file in no folder",
+      ["a.db", "s", "-o", "gone/s.md"],
+      "-o names a file in a folder that is not there",
+    ],
+    ["a file below a file", ["a.db", "s", "-o", "/etc/hosts/s.md"], "-o names a file in what is no folder"],
+    ["the name of a folder", ["a.db", "s", "-o", "s.md/"], "-o names a folder"],
     ["a folder as its file", ["a.db", "s", "--force", "-o", "."], "-o names a folder"],
     ["a device as its file", ["a.db", "s", "--force", "-o", "/dev/null"], "-o names no file"],
     ["what is no pattern", ["a.db", "s", "--redact-pattern", "("], "is no regular expression"],

@@ -36,6 +36,11 @@ test("commands that read take the beginning of an id where it is the only one; o
   const reason = expect.stringContaining("Give more of one of these: milk, milk-and-bread");
   expect(report).toMatchObject([{ id: "mi", state: "failed", code: "ambiguous-id", reason }]);
   expect((await sessions(folder, "verify", "a.db", "x")).code).toBe(3);
+  const misspelt = await sessions(folder, "show", "mikl-and-bread", "a.db");
+  expect(misspelt).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining("Did you mean milk-and-bread?"),
+  });
   expect((await sessions(folder, "delete", "a.db", "butt", "--yes")).code).toBe(3);
   expect((await sessions(folder, "list", "a.db", "--ids")).stdout.split("\n")).toContain("butter");
 });

@@ -142,7 +142,8 @@ describe("sessions import", () => {
     await using folder = await withTwo();
     await Bun.write(folder.at("note.txt"), "Buy milk.\n");
     await Bun.write(folder.at("one.json"), '{"sessions":[\n]}\n');
-    const unknown = await sessions(folder, "import", "note.txt", "one.json", "a.db", "gone", "--to", "logs");
+    const files = ["note.txt", "one.json", "a.db", "gone", "note.txt/gone"];
+    const unknown = await sessions(folder, "import", ...files, "--to", "logs");
     expect(unknown.code).toBe(7);
     expect(unknown.stdout.replace(/ \(file .*\)/g, "")).toBe(
       "failed note.txt: The format of the file is unknown\n" +
@@ -152,7 +153,8 @@ describe("sessions import", () => {
         "failed a.db: It is a SQLite database\n" +
         "  hint: Copy its sessions: `holdfast sessions copy --all --from a.db --to logs`.\n" +
         "failed gone: There is nothing to import\n  hint: Check the path.\n" +
-        "0 read, 0 imported, 0 already there, 4 failed\n",
+        "failed note.txt/gone: There is nothing to import\n  hint: Check the path.\n" +
+        "0 read, 0 imported, 0 already there, 5 failed\n",
     );
     for (const own of ["a.db", "a.db-shm", "a.db.lock"]) {
       if (!existsSync(folder.at(own))) continue;

@@ -66,10 +66,10 @@ describe("a list", () => {
     const table = {
       code: 0,
       stdout: [
-        "ID     TITLE               STARTED           LAST ACTIVE       TURNS  EVENTS   SIZE  STATE",
-        "bread  Bread               2023-11-14 22:13  2023-11-15 03:13      1       6  606 B  ok",
-        "milk   Where is the milk?  2023-11-14 22:13  2023-11-15 01:13      2       4  440 B  interrupted",
-        "fork   Where is the milk?  2023-11-14 22:13  2023-11-15 00:13      1       3  372 B  ok",
+        "ID     TITLE                 STARTED           LAST ACTIVE       TURNS  EVENTS   SIZE  STATE",
+        "bread  Bread                 2023-11-14 22:13  2023-11-15 03:13      1       6  606 B  ok",
+        "milk   Where is the milk?    2023-11-14 22:13  2023-11-15 01:13      2       4  440 B  interrupted",
+        "fork   ↳ Where is the milk?  2023-11-14 22:13  2023-11-15 00:13      1       3  372 B  ok",
         "",
       ].join("\n"),
       stderr: "",
@@ -161,10 +161,10 @@ describe("a list", () => {
     });
     expect(await terminal.exited).toEqual({ code: 0 });
     expect(terminal.text.slice(terminal.text.indexOf("ID ")).split("\r\n")).toEqual([
-      "ID     TITLE               LAST ACTIVE       STATE",
-      "bread  Bread               2023-11-15 03:13  ok",
-      "milk   Where is the milk?  2023-11-15 01:13  interrupted",
-      "fork   Where is the milk?  2023-11-15 00:13  ok",
+      "ID     TITLE                 LAST ACTIVE       STATE",
+      "bread  Bread                 2023-11-15 03:13  ok",
+      "milk   Where is the milk?    2023-11-15 01:13  interrupted",
+      "fork   ↳ Where is the milk?  2023-11-15 00:13  ok",
       "",
     ]);
   });

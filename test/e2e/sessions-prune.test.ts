@@ -36,7 +36,7 @@ describe.each(FEW_STORES.slice(0, 2))("sessions prune of %s", (...kind) => {
     const dry = await sessions(folder, "prune", "--older-than", "1d", "--dry-run", store);
     expect(dry).toMatchObject({ code: 0, stderr: "" });
     expect(dry.stdout).toMatch(
-      /^to delete h2000: “Say 0\.”, 1 Turn, created .*, last active .*\nto delete h40: .*\nto delete h30: .*\n3 sessions to delete from (sqlite|jsonl):.*; nothing was changed\n$/,
+      /^to delete:\nID .*\nh2000 {2}Say 0\. .*\nh40 {4}.*\nh30 {4}.*\n3 sessions to delete from (sqlite|jsonl):.*; nothing was changed\n$/,
     );
     expect(await folderState(folder.path)).toEqual(before);
     const gone = linesOf(await sessions(folder, "prune", "--older-than", "1w", "--yes", "--json", store));

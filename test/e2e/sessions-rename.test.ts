@@ -33,6 +33,8 @@ test("sessions rename refuses a session that there is not, a held store, and wha
   for (const title of [" ", "a\nb", "x".repeat(501), "🥛".repeat(501)])
     expect(await rename("s", title)).toBe(2);
   await withStore(folder.at("a.db"), async () => expect(await rename("s", "T")).toBe(6));
+  const untitled = await sessions(folder, "rename", "s", "a.db");
+  expect(untitled).toMatchObject({ code: 2, stderr: expect.stringContaining('No title is given: "a.db"') });
   expect(await listed(folder, "a.db")).toEqual(["s ok 3"]);
 });
 
@@ -42,6 +44,7 @@ test("sessions rename closes a Turn that was left open, as whoever goes on with 
   );
   // As long as a title can be, in characters and not in UTF-16 units.
   const title = "🥛".repeat(500);
-  const { stdout } = await sessions(folder, "rename", "ori", title, "a.db");
+  // As for other commands, the store may stand first.
+  const { stdout } = await sessions(folder, "rename", "a.db", "ori", title);
   expect(stdout).toBe(`renamed origin: ${title} (event 3, after 1 that close its last Turn)\n`);
 });

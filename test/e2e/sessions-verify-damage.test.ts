@@ -91,10 +91,9 @@ describe("verify finds in a log", () => {
     await store.plainLog([...lines.with(498, '{"type":"session/title","se'), TURN_END]);
     const found = await store.verify();
     expect(found).toEqual([
-      `error malformed in s: A record is not JSON: expected one JSON object, found "{\\"type\\":\\"session/title\\",\\"se" (file ${LOG}, byte ${offset}, row 500)`,
-      `error events-missing in s: 1 event is missing: expected seq 498, found seq 499 (file ${LOG}, byte ${offset + 28}, row 501, seq 498)`,
-      expect.stringMatching(/^damaged s: 2 errors, 0 notes; 498 events can be read, sha256 [0-9a-f]{12}…$/),
-      "1 session, 1 damaged; 2 errors, 0 notes",
+      `error malformed in s: A record is not JSON: expected one JSON object, found "{\\"type\\":\\"session/title\\",\\"se"; 1 event is missing, seq 498 (file ${LOG}, byte ${offset}, row 500)`,
+      expect.stringMatching(/^damaged s: 1 error, 0 notes; 498 events can be read, sha256 [0-9a-f]{12}…$/),
+      "1 session, 1 damaged; 1 error, 0 notes",
     ]);
   });
 
@@ -131,12 +130,13 @@ describe("verify finds in a log", () => {
     const offset = unitOffsets(bytes, "zstd")[3] ?? 0;
     bytes[offset + 40] = (bytes[offset + 40] ?? 0) ^ 0x10;
     writeFileSync(path, bytes);
-    const [first, second, verdict, ...rest] = await store.verify();
-    expect(first).toContain("error damaged in s: A frame of the log is damaged: expected ");
-    expect(first).toContain(`(file ${LOG}.zstd, byte ${offset}, row 4)`);
-    expect(second).toContain("error events-missing in s: 3 events are missing: expected seq 6, found seq 9 ");
-    expect(verdict).toStartWith("damaged s: 2 errors, 0 notes; 6 events can be read, sha256 ");
-    expect(rest).toEqual(["1 session, 1 damaged; 2 errors, 0 notes"]);
+    const [found, verdict, ...rest] = await store.verify();
+    expect(found).toContain("error damaged in s: A frame of the log is damaged: expected ");
+    expect(found).toEndWith(
+      `; 3 events are missing, from seq 6 on (file ${LOG}.zstd, byte ${offset}, row 4)`,
+    );
+    expect(verdict).toStartWith("damaged s: 1 error, 0 notes; 6 events can be read, sha256 ");
+    expect(rest).toEqual(["1 session, 1 damaged; 1 error, 0 notes"]);
   });
 
   test("the header of another session, and that a sound log lies in another folder", async () => {
@@ -166,7 +166,7 @@ describe("verify finds in a database", () => {
     );
     const [first, ...rest] = await store.verify();
     expect(first).toMatch(/^error damaged in default: [^\n]*checksum[^\n]* \(file \/a\.db, [^\n]*seq 8\)$/);
-    expect(rest.at(-2)).toMatch(/^damaged default: \d errors, 0 notes; 8 events can be read, /);
+    expect(rest.at(-2)).toMatch(/^damaged default: \d errors?, 0 notes; 8 events can be read, /);
   });
 
   test("rows of no session", async () => {

@@ -212,6 +212,27 @@ test("a Host on a socket takes any Host header, and still no page of another ori
   expect(readdirSync(folder.path)).not.toContain("h.sock");
 });
 
+test("a port that another start only looks at is not taken", async () => {
+  const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("other") });
+  const { port = 0 } = other;
+  const app = appOf("app");
+  let tries = 0;
+  const looked: Listenable = {
+    listen: (options) => {
+      tries += 1;
+      try {
+        return app.listen(options);
+      } finally {
+        if (tries === 1) void other.stop(true);
+      }
+    },
+  };
+  const listener = await listen(looked, { kind: "tcp", host: "127.0.0.1", port });
+  expect(tries).toBe(2);
+  expect(await (await fetch(listener.url)).text()).toBe("app");
+  await listener.stop(0);
+});
+
 test("a port that is taken is refused with a code of its own", async () => {
   const first = await listen(appOf("first"), { kind: "tcp", host: "127.0.0.1", port: 0 });
   const port = Number(new URL(first.url).port);

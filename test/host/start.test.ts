@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { HostConfig } from "../../src/host/config.ts";
 import { type Host, type HostDependencies, startHost } from "../../src/host/host.ts";
@@ -110,6 +111,14 @@ describe("the order of a start", () => {
     expect([...host.agent.session.log].map(({ type }) => type)).toEqual(["turn/start", "turn/end"]);
   });
 
+  test("a socket may lie in the folder of a store that is yet to be made", async () => {
+    await using folder = await TempFolder.create();
+    const path = folder.at("new", "h.sock");
+    const config = configIn(folder.at("new"), { workspace: folder.path, listen: { kind: "unix", path } });
+    await using host = await start(config);
+    expect(host.url).toBe(`unix:${path}`);
+  });
+
   test("a new session is stored with its first Turn, not before", async () => {
     await using folder = await TempFolder.create();
     const config = configIn(folder.path);
@@ -134,7 +143,7 @@ describe("a start that fails leaves nothing locked and nothing listening", () =>
     await using other = new ProviderServer();
     const config = configIn(folder.path, { listen: tcp(Number(new URL(other.baseUrl).port)) });
     await expect(start(config)).rejects.toMatchObject({ code: "port-in-use" });
-    await expectFree(config);
+    expect(readdirSync(folder.path)).toEqual([]);
     expect((await fetch(other.baseUrl)).status).toBe(599);
     await using host = await start({ ...config, listen: tcp(0) });
     expect(host.url).toContain("127.0.0.1");
@@ -144,7 +153,40 @@ describe("a start that fails leaves nothing locked and nothing listening", () =>
     await using folder = await TempFolder.create();
     const config = configIn(folder.path, { listen: tcp(0, "192.0.2.1") });
     await expect(start(config)).rejects.toMatchObject({ code: "listen-failed" });
+    expect(readdirSync(folder.path)).toEqual([]);
+  });
+
+  test("the port is taken by another process while the store is opened", async () => {
+    await using folder = await TempFolder.create();
+    const port = await freePort();
+    const config = configIn(folder.path, { listen: tcp(port) });
+    const other = Promise.withResolvers<Bun.Server<undefined>>();
+    const starting = start(config, {
+      openStore: async ({ sessionDb = "" }) => {
+        other.resolve(Bun.serve({ port, hostname: "127.0.0.1", fetch: () => new Response() }));
+        return await openSqlite({ path: sessionDb, clock: () => 0, chunkWindowMs: 0 });
+      },
+    });
+    await expect(starting).rejects.toMatchObject({ code: "port-in-use" });
+    await (await other.promise).stop(true);
     await expectFree(config);
+  });
+
+  test("something else is at the path of the socket", async () => {
+    await using folder = await TempFolder.create();
+    await Bun.write(folder.at("taken"), "");
+    const config = configIn(folder.path, { listen: { kind: "unix", path: folder.at("taken") } });
+    await expect(start(config)).rejects.toMatchObject({ code: "listen-failed" });
+    expect(readdirSync(folder.path)).toEqual(["taken"]);
+  });
+
+  test("the port is in use by the Host that holds the store, which is what is said", async () => {
+    await using folder = await TempFolder.create();
+    const config = configIn(folder.path);
+    await using host = await start(config);
+    const again = { ...config, listen: tcp(Number(new URL(host.url).port)) };
+    await expect(start(again)).rejects.toMatchObject({ code: "locked", holder: { pid: process.pid } });
+    expect((await invoke(host, "say hello")).status).toBe(200);
   });
 
   test("the provider cannot be set up", async () => {

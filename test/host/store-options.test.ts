@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { parseConfig } from "../../src/host/config.ts";
 import { effectiveConfig } from "../../src/host/effective.ts";
-import { chosenStore, storeAndId, storeAndIds, withOneStore } from "../../src/host/store-options.ts";
+import {
+  chosenStore,
+  storeAndId,
+  storeAndIds,
+  storeBehind,
+  withOneStore,
+} from "../../src/host/store-options.ts";
 import { type RawOptions, UsageError } from "../../src/host/usage.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
@@ -135,6 +141,30 @@ describe("a store among ids", () => {
     expect(() => storeAndId(UNSET, there, undefined)).toThrow(message);
     // Where a store is named in another way it may well be an id.
     expect(storeAndId(VARIABLES_OF_ONE, there, undefined)).toMatchObject({ id: there });
+  });
+});
+
+describe("a store behind a text", () => {
+  test("is not the text that was forgotten", async () => {
+    await using folder = await TempFolder.create();
+    const [there, other] = [folder.at("a.db"), folder.at("notes.txt")];
+    await Bun.write(there, "SQLite format 3\0");
+    await Bun.write(other, "Buy milk.");
+    const message = `No text is given: ${JSON.stringify(there)} is taken for the store`;
+    expect(() => storeBehind(UNSET, there, undefined, "text")).toThrow(message);
+    expect(() => storeBehind(UNSET, other, undefined, "text")).toThrow("No store is named");
+    // Where a store is named in another way it is a text like any other.
+    expect(storeBehind(VARIABLES_OF_ONE, there, undefined, "text")).toMatchObject({ path: "a.db" });
+    expect(storeBehind(UNSET, there, there, "text")).toMatchObject({ path: there });
+  });
+
+  test("does not change places with it, which is said", async () => {
+    await using folder = await TempFolder.create();
+    const there = folder.at("a.db");
+    await Bun.write(there, "SQLite format 3\0");
+    const message = `There is no store at "milk", but there is one at ${JSON.stringify(there)}`;
+    expect(() => storeBehind(UNSET, there, "milk", "text")).toThrow(message);
+    expect(storeBehind(UNSET, "milk", "new.db", "text")).toMatchObject({ path: "new.db" });
   });
 });
 

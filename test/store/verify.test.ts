@@ -71,6 +71,39 @@ describe("a check of a store", () => {
     ]);
   });
 
+  test("tells damage with the gap that it leaves as one, and a gap that is none of it by itself", async () => {
+    const found = async (...items: Parameters<typeof examinedSession>[1]) =>
+      (await check(examinerOf([examinedSession("a", items)]))).flatMap((report) =>
+        report.kind === "finding" ? [[report.finding.code, report.finding.missing]] : [],
+      );
+    const gap = { seq: 3, events: 6 };
+    expect(await found(sound(turns(1)), damaged(), sound(turns(1, 3)))).toEqual([["damaged", gap]]);
+    expect(
+      await found(sound(turns(1)), damaged(), damaged({ code: "malformed" }), sound(turns(1, 3))),
+    ).toEqual([
+      ["damaged", undefined],
+      ["malformed", gap],
+    ]);
+    expect(await found(sound(turns(1)), damaged(), sound([...turns(1, 1), ...turns(1, 3)]))).toEqual([
+      ["damaged", undefined],
+      ["events-missing", undefined],
+    ]);
+    const reference = damaged({ code: "reference" });
+    expect(await found(sound(turns(1)), reference, sound(turns(1, 3)))).toEqual([
+      ["reference", undefined],
+      ["events-missing", undefined],
+    ]);
+    const broken = () => {
+      throw new StorageFailedError("It does not answer");
+    };
+    // Nothing of it gets lost where nothing comes behind it.
+    expect(await found(sound(turns(1)), damaged())).toEqual([["damaged", undefined]]);
+    expect(await found(damaged(), broken)).toEqual([
+      ["damaged", undefined],
+      ["unreadable", undefined],
+    ]);
+  });
+
   test("takes the sessions that are named, and tells which of them are not there", async () => {
     const store = examinerOf(["a", "b", "c"].map((id) => examinedSession(id, [])));
     expect(await check(store, { ids: ["b", "x", "c", "y"] })).toMatchObject([

@@ -1,7 +1,8 @@
 import { chosenStore } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
 import { type BackupFault, type BackupReport, backupStore } from "../../store/backup.ts";
-import { formatStoreName, looksLikeDatabase, type StoreName } from "../../store/store-name.ts";
+import { looksLikeDatabase } from "../../store/database-file.ts";
+import { formatStoreName, type StoreName } from "../../store/store-name.ts";
 import { counted } from "../counted.ts";
 import { EXIT, exitCodeFor } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";

@@ -14,6 +14,7 @@ import { printableLine } from "../printable.ts";
 import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
 import { type CompactReport, reportJson, reportText, summaryJson, summaryText } from "./compact-report.ts";
+import { isGone, tellGone } from "./gone.ts";
 import { resolveSessionId } from "./session-id.ts";
 import { idsOldestFirst } from "./summaries.ts";
 
@@ -71,6 +72,8 @@ class CompactCommand {
   readonly #flags: CompactFlags;
   readonly #signal: AbortSignal;
   readonly #output: Output;
+  /** Of all sessions, how many were deleted before their turn came. */
+  #gone = 0;
 
   constructor(
     name: StoreName,
@@ -91,7 +94,7 @@ class CompactCommand {
     const reports: CompactReport[] = [];
     const { sizes, fault } = await this.#compactAll(ids, missing, reports);
     const { dryRun } = this.#flags;
-    const notTried = ids.length - reports.length;
+    const notTried = ids.length - reports.length - this.#gone;
     const summary = { reports, notTried, sizes, dryRun };
     await this.#print(summaryText(summary), summaryJson(summary));
     const isHidden = !dryRun && reports.some(({ state }) => state === "compacted");
@@ -100,6 +103,7 @@ class CompactCommand {
       process.stderr.write(
         `holdfast: stopped; ${notTried} of ${ids.length} sessions are left as they were\n`,
       );
+    tellGone(this.#gone);
     if (fault !== undefined) throw fault;
     for (const report of reports) {
       if (report.state === "refused" || report.state === "failed") return exitCodeFor(report.error.code);
@@ -155,6 +159,10 @@ class CompactCommand {
         progress.show(`${place}, ${Math.floor(100 * share)}%`),
       );
       if (report === undefined) return {};
+      if (this.#flags.all && report.state === "failed" && isGone(report.error)) {
+        this.#gone += 1;
+        continue;
+      }
       reports.push(report);
       progress.clear();
       await this.#print(reportText(report, dryRun), reportJson(report));

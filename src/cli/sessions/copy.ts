@@ -4,6 +4,7 @@ import { HoldfastError } from "../../store/errors.ts";
 import { openStore, openStoreReadOnly } from "../../store/open-store.ts";
 import type { SessionPersistence } from "../../store/persistence.ts";
 import { formatStoreName, isSameStore, parseStoreName, type StoreName } from "../../store/store-name.ts";
+import { counted } from "../counted.ts";
 import { EXIT, exitCodeFor } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
 import { type Output, printingOn } from "../output.ts";
@@ -11,6 +12,7 @@ import { printableLine } from "../printable.ts";
 import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
 import { type CopyReport, refusalOf, reportText, summaryText, toReport } from "./copy-report.ts";
+import { isGone, tellGone } from "./gone.ts";
 import { resolveSessionId } from "./session-id.ts";
 import { summaries } from "./summaries.ts";
 
@@ -69,14 +71,19 @@ async function run(
       })
     : undefined;
   const reports: CopyReport[] = [];
+  let gone = 0;
   using progress = new Progress();
   for (const { id, refusal } of wanted) {
     if (signal.aborted) break;
-    const place = `${reports.length + 1} of ${wanted.length}: ${id}`;
+    const place = `${reports.length + gone + 1} of ${wanted.length}: ${id}`;
     progress.show(place);
-    const report =
-      refusal ?? (await copyOne(source, target, id, signal, (share) => progress.show(`${place}, ${share}`)));
+    const onShare = (share: string) => progress.show(`${place}, ${share}`);
+    const report = refusal ?? (await copyOne(source, target, { id, mayBeGone: all }, signal, onShare));
     if (report === undefined) break;
+    if (report === "gone") {
+      gone += 1;
+      continue;
+    }
     reports.push(report);
     progress.clear();
     await output.write(json ? `${jsonText(report)}\n` : reportText(report));
@@ -86,24 +93,36 @@ async function run(
   if (wanted.length === 0)
     process.stderr.write(`There is no session in ${printableLine(formatStoreName(from))}\n`);
   else if (!json) await output.write(summaryText(reports));
-  const left = wanted.length - reports.length;
+  tellGone(gone);
+  const left = wanted.length - reports.length - gone;
   if (left > 0) process.stderr.write(`holdfast: ${left} of ${wanted.length} sessions are left\n`);
-  const failed = reports.find((report) => report.state === "failed");
-  return failed === undefined ? EXIT.ok : exitCodeFor(failed.code);
+  const failed = reports.filter((report) => report.state === "failed");
+  const [first] = failed;
+  if (first === undefined) return EXIT.ok;
+  // Also where nobody looks at the reports.
+  const others = failed.length === 1 ? "" : `, and ${counted(failed.length - 1, "other")}`;
+  process.stderr.write(`holdfast: ${printableLine(first.id)} was not copied${others}\n`);
+  return exitCodeFor(first.code);
 }
 
-/** Nothing where it was told to stop. */
+/** Nothing where it was told to stop; `gone` where it was deleted before anything of it was written. */
 async function copyOne(
   source: SessionPersistence,
   target: SessionPersistence | undefined,
-  id: string,
+  { id, mayBeGone }: { readonly id: string; readonly mayBeGone: boolean },
   signal: AbortSignal,
   onShare: (share: string) => void,
-): Promise<CopyReport | undefined> {
+): Promise<CopyReport | "gone" | undefined> {
   if (target === undefined) return undefined;
-  const onProgress = (events: number, total: number) => onShare(`${Math.floor((100 * events) / total)}%`);
+  let isBegun = false;
+  const onProgress = (events: number, total: number) => {
+    isBegun = true;
+    onShare(`${Math.floor((100 * events) / total)}%`);
+  };
   try {
-    return toReport(await copySession(source, target, id, { signal, onProgress }));
+    const result = await copySession(source, target, id, { signal, onProgress });
+    const isMissed = mayBeGone && !isBegun && result.state === "failed" && isGone(result.error);
+    return isMissed ? "gone" : toReport(result);
   } catch (error) {
     if (signal.aborted) return undefined;
     throw error;

@@ -1,6 +1,7 @@
 import type { Finding, FindingCode } from "../../store/finding.ts";
 import type { RepairStep } from "../../store/repairer.ts";
 import { formatStoreName, type StoreName } from "../../store/store-name.ts";
+import { printableLine } from "../printable.ts";
 
 /* Commands that a person may type next, whole, with the names of this store. */
 
@@ -71,8 +72,24 @@ export function storeFlag({ kind, path }: StoreName): string {
   return `${kind === "sqlite" ? "--session-db" : "--session-dir"} ${shellWord(path)}`;
 }
 
-/** A word as a shell takes it. */
+/**
+ * A word as a POSIX shell takes it, in characters that can be shown and copied. A line feed at the very end gets lost where
+ * there are others that cannot.
+ */
 export function shellWord(text: string): string {
+  if (printableLine(text) !== text) return `"$(printf %b '${octal(text)}')"`;
   // Some shells look for a command behind `=`.
   return /^(?!=)[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** What `printf %b` makes the text of: bytes that are no printable ASCII, and what it or a shell would take apart, by number. */
+function octal(text: string): string {
+  return [...Buffer.from(text)]
+    .map((byte) => {
+      const character = String.fromCharCode(byte);
+      return /^[ -~]$/.test(character) && !/['\\]/.test(character)
+        ? character
+        : `\\0${byte.toString(8).padStart(3, "0")}`;
+    })
+    .join("");
 }

@@ -109,23 +109,28 @@ function addShow(sessions: Command, finish: (code: number) => void): void {
     .addOption(new Option("--full", "shorten nothing, and show reasoning"))
     .addOption(new Option("--from <seq>", "begin with this event"))
     .addOption(new Option("--to <seq>", "end with this event"))
+    .addOption(
+      new Option("--turn <number>", "only this Turn, or those from one to another: 3..5").conflicts([
+        "from",
+        "to",
+      ]),
+    )
     .addOption(new Option("--events", "print every event as it is stored, one a line").conflicts("full"))
     .addOption(new Option("--json", "print one JSON object").conflicts(["events", "full"]))
     .addOption(new Option("--no-pager", "do not use a pager on a terminal"))
     .addHelpText(
       "before",
-      `Examples:\n  holdfast sessions show default ./data/agent.db\n  holdfast sessions show default ./data/agent.db --from 120 --full\n`,
+      `Examples:\n  holdfast sessions show default ./data/agent.db\n  holdfast sessions show default ./data/agent.db --turn 3 --full\n`,
     )
     .addHelpText(
       "after",
       `${STORES}\n\nThe beginning of an id is enough where no other id begins like that. On a\nterminal HOLDFAST_PAGER or PAGER names the pager; less is used without them.`,
     );
-  command.action(async (id, store, { json, events, full, from, to, pager, ...options }) => {
+  command.action(async (id, store, { json, events, full, from, to, turn, pager, ...options }) => {
     const { show } = await import("./show/show.ts");
     const form = events === true ? "events" : json === true ? "json" : "text";
-    finish(
-      await show(rawOptions(command, options), store, id, { form, full: full === true, from, to, pager }),
-    );
+    const what = { form, full: full === true, from, to, turn, pager } as const;
+    finish(await show(rawOptions(command, options), store, id, what));
   });
 }
 

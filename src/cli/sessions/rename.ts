@@ -1,4 +1,4 @@
-import { storeAndId } from "../../host/store-options.ts";
+import { assertNoStore, isStore, storeAndId } from "../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../host/usage.ts";
 import { appendClosed } from "../../store/append-closed.ts";
 import { TORN_END } from "../../store/finding.ts";
@@ -22,8 +22,11 @@ export function rename(
   title: string,
   { json }: { readonly json: boolean },
 ): Promise<number> {
-  const { name, id: given } = storeAndId(raw, session, argument);
-  const text = checkTitle(title);
+  const isStoreFirst = argument !== undefined && isStore(session) && !isStore(argument);
+  const [named, titled, store] = isStoreFirst ? [title, argument, session] : [session, title, argument];
+  if (store === undefined) assertNoStore(raw, titled, "title");
+  const { name, id: given } = storeAndId(raw, named, store);
+  const text = checkTitle(titled);
   return printingOn(async (output) => {
     const id = await storedId(name, given, WAIT);
     await using store = await openIdle(name, WAIT);

@@ -1,5 +1,7 @@
 import { ClosedError, HoldfastError, NotFoundError } from "../../store/errors.ts";
 import type { SessionPersistence } from "../../store/persistence.ts";
+import { printableLine } from "../printable.ts";
+import { NearIds } from "./near-ids.ts";
 import { summaries } from "./summaries.ts";
 
 /** So many ids are named where several begin alike. */
@@ -13,7 +15,8 @@ export class AmbiguousIdError extends HoldfastError {
 
   constructor(given: string, candidates: readonly string[], path?: string) {
     const more = candidates.length - MOST_NAMED;
-    const named = candidates.slice(0, MOST_NAMED).join(", ") + (more > 0 ? `, and ${more} more` : "");
+    const named =
+      candidates.slice(0, MOST_NAMED).map(printableLine).join(", ") + (more > 0 ? `, and ${more} more` : "");
     super(`${candidates.length} sessions have an id that begins with ${JSON.stringify(given)}`, {
       ...(path === undefined ? {} : { place: { path } }),
       hint: `Give more of one of these: ${named}`,
@@ -38,7 +41,7 @@ export async function resolveSessionId(
 }
 
 /**
- * The only id that begins with what was given.
+ * The only id that begins with what was given. Where there is none, those that are like it are named.
  * @throws NotFoundError, AmbiguousIdError
  */
 export async function onlyIdWith(
@@ -48,9 +51,13 @@ export async function onlyIdWith(
 ): Promise<string> {
   // Several files may claim one id, which is one session to whoever names it.
   const found = new Set<string>();
-  for await (const { id } of sessions) if (id.startsWith(given)) found.add(id);
+  const near = new NearIds(given);
+  for await (const { id } of sessions) {
+    if (id.startsWith(given)) found.add(id);
+    else if (found.size === 0) near.look(id);
+  }
   const [only, ...others] = [...found].sort();
-  if (only === undefined) throw new NotFoundError(given, path);
+  if (only === undefined) throw new NotFoundError(given, path, undefined, near.hint);
   if (others.length > 0) throw new AmbiguousIdError(given, [only, ...others], path);
   return only;
 }

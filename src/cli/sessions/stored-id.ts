@@ -1,10 +1,8 @@
+import { assertUnlocked } from "../../store/assert-unlocked.ts";
 import { LockedError, NotFoundError } from "../../store/errors.ts";
-import { lockFiles } from "../../store/jsonl/layout.ts";
 import { openStore, openStoreReadOnly } from "../../store/open-store.ts";
-import { resolveStorePath } from "../../store/paths.ts";
 import type { SessionPersistence } from "../../store/persistence.ts";
 import type { StoreName } from "../../store/store-name.ts";
-import { probeWriterLock } from "../../store/writer-lock.ts";
 import { resolveSessionId } from "./session-id.ts";
 
 /**
@@ -18,16 +16,9 @@ export async function storedId(name: StoreName, given: string, instead: string):
   try {
     return await resolveSessionId(store, given, name.path);
   } catch (error) {
-    if (error instanceof NotFoundError) assertFree(name, instead);
+    if (error instanceof NotFoundError) assertUnlocked(name, instead);
     throw error;
   }
-}
-
-/** @throws LockedError */
-function assertFree({ kind, path }: StoreName, instead: string): void {
-  const resolved = resolveStorePath(path);
-  const lock = probeWriterLock(resolved, kind === "jsonl" ? lockFiles(resolved) : resolved);
-  if (lock.state === "held") throw new LockedError(resolved, lock.holder, instead);
 }
 
 /**

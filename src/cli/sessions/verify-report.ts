@@ -104,7 +104,7 @@ export function reportJson(report: VerifyReport, store: StoreName): object {
 
 /** One finding as `--json` prints it. */
 export function findingJson(finding: Finding, session: string | undefined): object {
-  const { code, message, place, expected, found } = finding;
+  const { code, message, place, expected, found, missing } = finding;
   return {
     kind: "finding",
     ...(session === undefined ? {} : { session }),
@@ -114,6 +114,7 @@ export function findingJson(finding: Finding, session: string | undefined): obje
     place,
     ...(expected === undefined ? {} : { expected }),
     ...(found === undefined ? {} : { found }),
+    ...(missing === undefined ? {} : { missing }),
   };
 }
 
@@ -150,7 +151,7 @@ function describe(report: VerifyReport, store: StoreName): string | undefined {
 
 /** One finding for people. */
 export function findingText(
-  { code, message, place, expected, found }: Finding,
+  { code, message, place, expected, found, missing }: Finding,
   session: string | undefined,
 ): string {
   const { sessionId = session, ...rest } = place;
@@ -159,6 +160,7 @@ export function findingText(
     `${FINDING_SEVERITY[code]} ${code}`,
     ...(sessionId === undefined ? [] : [` in ${sessionId}`]),
     `: ${withValues({ message, expected, found })}`,
+    missing === undefined ? "" : `; ${missingText(missing)}`,
     where === "" ? "" : ` (${where})`,
   ].join("");
 }
@@ -184,6 +186,13 @@ function withValues({
     ...(found === undefined ? [] : [`found ${elided(found)}`]),
   ];
   return parts.length === 0 ? message : `${message}: ${parts.join(", ")}`;
+}
+
+/** The events that damage cost. */
+function missingText({ seq, events }: NonNullable<Finding["missing"]>): string {
+  return events === 1
+    ? `1 event is missing, seq ${seq}`
+    : `${counted(events, "event")} are missing, from seq ${seq} on`;
 }
 
 /** What SQLite finds may be a list of all that is wrong. */

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { isDatabaseFile, looksLikeDatabase } from "../database-file.ts";
 import { StorageFailedError, StoreNotFoundError, toStorageError } from "../errors.ts";
 import { resolveStorePath } from "../paths.ts";
 import { logsOf, projectsOf } from "./directory.ts";
@@ -59,15 +60,26 @@ function existingRoot(path: string): string {
 export function usedRoot(path: string): string {
   const root = existingRoot(path);
   if (wasRoot(root) || hasLog(root)) return root;
-  const inside = rootsIn(root);
-  const more = inside.length > MOST_NAMED ? ", and others" : "";
   throw new StoreNotFoundError(
     root,
     "There is no session log in the folder, nor did a Host ever use it",
-    inside.length > 0
-      ? `There are session logs below folders in it. Name one: ${inside.slice(0, MOST_NAMED).join(", ")}${more}`
-      : "Check the path. A root of session logs holds a folder for each project.",
+    storesIn(root) ?? "Check the path. A root of session logs holds a folder for each project.",
   );
+}
+
+/** Names some of the stores in a folder that is none itself, as a hint does; nothing where there is none. */
+function storesIn(folder: string): string | undefined {
+  const roots = rootsIn(folder);
+  if (roots.length > 0) return `There are session logs below folders in it. Name one: ${someOf(roots)}`;
+  const databases = databasesIn(folder);
+  if (databases.length === 0) return undefined;
+  return databases.length === 1
+    ? `There is a database in it. Name that: ${someOf(databases)}`
+    : `There are databases in it. Name one: ${someOf(databases)}`;
+}
+
+function someOf(paths: readonly string[]): string {
+  return `${paths.slice(0, MOST_NAMED).join(", ")}${paths.length > MOST_NAMED ? ", and others" : ""}`;
 }
 
 /**
@@ -97,6 +109,17 @@ function rootsIn(folder: string): string[] {
   for (const name of namesIn(folder).sort().reverse().slice(0, MOST_LOOKED_AT)) {
     const path = join(folder, name);
     if (found.length <= MOST_NAMED && isUsed(path)) found.push(path);
+  }
+  return found;
+}
+
+/** The first databases in a folder; not all, but enough to name some. */
+function databasesIn(folder: string): string[] {
+  const found: string[] = [];
+  for (const name of namesIn(folder).filter(looksLikeDatabase).sort().slice(0, MOST_LOOKED_AT)) {
+    const path = join(folder, name);
+    // One with a lock file may be held by this process, which must not open it then.
+    if (found.length <= MOST_NAMED && (existsSync(`${path}.lock`) || isDatabaseFile(path))) found.push(path);
   }
   return found;
 }

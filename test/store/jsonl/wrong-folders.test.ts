@@ -68,6 +68,22 @@ test("a folder of roots, such as a trash, is refused, and the last of them are n
   expect((await store.list()).items).toHaveLength(1);
 });
 
+test("a folder with databases in it is refused, and the first of them are named; none is opened that may be locked", async () => {
+  using place = new Place();
+  const magic = Buffer.from("SQLite format 3\0 and more");
+  place.file(join(place.root, "a.db"), Buffer.from("no database"));
+  place.file(join(place.root, "b.db"), magic);
+  const hint = `There is a database in it. Name that: ${join(place.root, "b.db")}`;
+  await expectRefused("check", place.root, "no session log in the folder", hint);
+  // What a store is by its lock file is not looked at.
+  place.file(join(place.root, "c.sqlite"), Buffer.from("held"));
+  place.file(join(place.root, "c.sqlite.lock"), Buffer.alloc(0));
+  for (const name of ["d.db", "e.db"]) place.file(join(place.root, name), magic);
+  const names = ["b.db", "c.sqlite", "d.db"].map((name) => join(place.root, name));
+  const several = `There are databases in it. Name one: ${names.join(", ")}, and others`;
+  await expectRefused("read", place.root, "no session log in the folder", several);
+});
+
 test("a root without a log that a Host has used is one", async () => {
   using place = new Place();
   await (await place.open()).close();

@@ -1,4 +1,5 @@
-import type { SessionPersistence } from "../../../store/persistence.ts";
+import type { SessionPersistence, SessionStream } from "../../../store/persistence.ts";
+import { isGone } from "../gone.ts";
 import type { ExportReport } from "./export-report.ts";
 import { type Survey, surveySession } from "./survey.ts";
 import { type Writing, writeSession } from "./write-session.ts";
@@ -10,6 +11,8 @@ export interface JobOptions extends Omit<Writing, "onEvents"> {
   readonly report: ExportReport;
   /** Whether it is one session that was asked for by itself: of a damaged one what precedes the damage is written. */
   readonly isAlone: boolean;
+  /** Whether it is all sessions, of which one that is deleted meanwhile is none. */
+  readonly isAll: boolean;
   /** Told what is done now; nothing when text is to follow. May throw, to end it. */
   readonly onEvents: (what: string | undefined) => void;
   /** Whether what is written shows by itself how far it is. */
@@ -67,7 +70,24 @@ export class ExportJob {
       return survey;
     } catch (error) {
       if (isAlone) throw error;
-      report.leaveOut(id, error);
+      this.#leaveOut(id, error);
+      return undefined;
+    }
+  }
+
+  #leaveOut(id: string, error: unknown): void {
+    const { report, isAll } = this.#options;
+    if (isAll && isGone(error)) report.gone += 1;
+    else report.leaveOut(id, error);
+  }
+
+  /** The session from its beginning on. Nothing where it has gone since it was surveyed, and is one of several. */
+  async #open(id: string): Promise<SessionStream | undefined> {
+    try {
+      return await this.#store.stream(id);
+    } catch (error) {
+      if (this.#options.isAlone || !isGone(error)) throw error;
+      this.#leaveOut(id, error);
       return undefined;
     }
   }
@@ -90,7 +110,8 @@ export class ExportJob {
       if (survey === undefined) return;
     }
     const onEvents = this.#tell(k, id, true);
-    const stream = await this.#store.stream(id);
+    const stream = await this.#open(id);
+    if (stream === undefined) return;
     report.sessions.push(await writeSession(stream, survey, { ...this.#options, onEvents }));
   }
 

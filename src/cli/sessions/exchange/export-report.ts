@@ -26,6 +26,8 @@ export interface LeftOut {
 export class ExportReport {
   readonly sessions: ExportedSession[] = [];
   readonly failed: LeftOut[] = [];
+  /** How many of all sessions were deleted before they could be written. */
+  gone = 0;
   /** Sessions with more secrets than are masked wherever they stand. */
   readonly crowded: string[] = [];
 

@@ -12,6 +12,7 @@ import { type Output, printing } from "../../output.ts";
 import { printableLine } from "../../printable.ts";
 import { Progress } from "../../progress.ts";
 import { StopSignals } from "../../stop-signals.ts";
+import { tellGone } from "../gone.ts";
 import { resolveSessionId } from "../session-id.ts";
 import { idsOldestFirst } from "../summaries.ts";
 import { ExportJob } from "./export-job.ts";
@@ -20,6 +21,9 @@ import { type FormatName, formatOfFile, openFormat } from "./formats/format.ts";
 import { Redactor } from "./redact/redactor.ts";
 
 const HINT = "`holdfast sessions export --help` says how it is used.";
+
+/** What is said of a file to write that cannot be looked at. */
+const UNUSABLE = "The file that -o names cannot be used";
 
 export interface ExportFlags {
   readonly all: boolean;
@@ -81,6 +85,7 @@ async function run(
     report,
     // One among several is whole or left out; of one alone what precedes its damage is shown.
     isAlone: !flags.all && wanted.length === 1,
+    isAll: flags.all,
     onEvents: (what) => {
       stop?.signal.throwIfAborted();
       if (what === undefined) progress.clear();
@@ -113,6 +118,7 @@ async function run(
     await output.write(`${printableLine(report.summary(path, file.bytes))}\n`);
   }
   await output.flush();
+  tellGone(report.gone);
   for (const note of report.notes(redactor?.masked)) process.stderr.write(`holdfast: ${note}\n`);
   return report.exitCode;
 }
@@ -149,13 +155,20 @@ function formatFor(file: string | undefined): FormatName {
 
 /** @throws UsageError where the file would lie in the store that is read, or cannot be one */
 function assertUsable(file: string, name: StoreName): void {
-  const path = resolveStorePath(resolve(file));
-  const isInside = storePaths(name).some((own) => path === own || path.startsWith(`${own}/`));
-  if (isInside) throw new UsageError("-o names a file of the store itself", "Name a file outside of it.");
-  const kind = lookAt(file);
-  if (kind === "folder") throw new UsageError("-o names a folder", "Name a file in it.");
-  if (lookAt(dirname(resolve(file))) === undefined)
-    throw new UsageError("-o names a file in a folder that is not there", "Make the folder first.");
+  if (file === "") throw new UsageError("-o names no file", "Name one, or leave it out.");
+  const folder = dirname(resolve(file));
+  const around = lookAt(folder, UNUSABLE);
+  const shown = JSON.stringify(folder);
+  if (around === undefined)
+    throw new UsageError(`-o names a file in a folder that is not there: ${shown}`, "Make the folder first.");
+  if (around !== "folder")
+    throw new UsageError(`-o names a file in what is no folder: ${shown}`, "Name another path.");
+  const kind = lookAt(file, UNUSABLE);
+  if (kind === "folder" || file.endsWith("/"))
+    throw new UsageError("-o names a folder", "Name a file in it.");
   if (kind === "other")
     throw new UsageError("-o names no file", "Leave it out, and redirect the output there.");
+  const path = resolveStorePath(file);
+  const isInside = storePaths(name).some((own) => path === own || path.startsWith(`${own}/`));
+  if (isInside) throw new UsageError("-o names a file of the store itself", "Name a file outside of it.");
 }

@@ -4,6 +4,7 @@ import { type CopySource, copySession } from "../../../store/copy.ts";
 import { HoldfastError } from "../../../store/errors.ts";
 import { examinedSource } from "../../../store/examined-source.ts";
 import type { ExaminedSession } from "../../../store/examiner.ts";
+import { lookAt } from "../../../store/look-at.ts";
 import { storePaths } from "../../../store/open-store.ts";
 import { salvageSession } from "../../../store/salvage.ts";
 import { isSameStore, parseStoreName, type StoreName } from "../../../store/store-name.ts";
@@ -45,6 +46,8 @@ export async function importSessions(paths: readonly string[], command: ImportCo
   const to = parseStoreName(command.to);
   for (const path of paths) {
     if (path === "" || path.includes("\0")) throw new UsageError(`${JSON.stringify(path)} is no path`, HINT);
+    // What is not there is told of as a file that cannot be read.
+    if (lookAt(path, "What is to be imported cannot be read") === undefined) continue;
     // Of the files of a database none may be opened beside it: that drops its lock.
     if (isSameStore({ kind: "jsonl", path }, to) || (to.kind === "sqlite" && isOneOf(path, storePaths(to))))
       throw new UsageError("The store itself would be imported into it", HINT);

@@ -19,14 +19,23 @@ const LEAST_STATE = 5;
 /** A reason that is cut off shorter says nothing. */
 const LEAST_REASON = 12;
 
+/** Stands before the title of a session that has a parent. */
+const FORK = "↳ ";
+
+/** What a table shows of a session. Times are epoch milliseconds. */
+export type Row = Omit<SessionEntry, "state"> & {
+  readonly state?: SessionEntry["state"];
+  readonly folder?: string;
+};
+
 interface Column {
   readonly heading: string;
-  readonly cell: (entry: SessionEntry) => string;
+  readonly cell: (row: Row) => string;
   readonly isNumber?: boolean;
 }
 
 const ID: Column = { heading: "ID", cell: ({ id }) => id };
-const TITLE: Column = { heading: "TITLE", cell: ({ title }) => title ?? "-" };
+const TITLE: Column = { heading: "TITLE", cell: (row) => markOf(row) + (row.title ?? "-") };
 const STARTED: Column = { heading: "STARTED", cell: ({ started }) => localTime(started) };
 const ACTIVE: Column = { heading: "LAST ACTIVE", cell: ({ lastActive }) => localTime(lastActive) };
 const TURNS: Column = { heading: "TURNS", cell: ({ turns }) => counted(turns), isNumber: true };
@@ -36,28 +45,51 @@ const SIZE: Column = {
   cell: ({ bytes }) => (bytes === undefined ? "-" : formatBytes(bytes)),
   isNumber: true,
 };
-const STATE: Column = { heading: "STATE", cell: ({ state }) => state };
+const STATE: Column = { heading: "STATE", cell: ({ state }) => state ?? "" };
+const FOLDER: Column = { heading: "FOLDER", cell: ({ folder }) => folder ?? "-" };
 
-const COLUMNS = [ID, TITLE, STARTED, ACTIVE, TURNS, EVENTS, SIZE, STATE] as const;
-/** What makes room, in this order: columns that go, and ids that are cut to what tells them apart. */
-const MEASURES = [SIZE, STARTED, "cut ids", EVENTS, TURNS, "cut titles", ACTIVE] as const;
+interface Layout {
+  readonly columns: readonly Column[];
+  /** What makes room, in this order: columns that go, and ids that are cut to what tells them apart. */
+  readonly measures: ReadonlyArray<Column | "cut ids" | "cut titles">;
+}
+
+const LIST: Layout = {
+  columns: [ID, TITLE, STARTED, ACTIVE, TURNS, EVENTS, SIZE, STATE],
+  measures: [SIZE, STARTED, "cut ids", EVENTS, TURNS, "cut titles", ACTIVE],
+};
+const REMOVAL: Layout = {
+  columns: [ID, TITLE, STARTED, ACTIVE, TURNS, FOLDER],
+  measures: [FOLDER, STARTED, "cut ids", TURNS, "cut titles", ACTIVE],
+};
 
 /**
  * Sessions as a table for people, line by line, each with its end.
  * @param width columns of the terminal; where there is none, nothing is left out but the rest of long titles
  */
-export function* sessionTable(entries: readonly SessionEntry[], width?: number): Generator<string> {
-  const widths = new Map(COLUMNS.map((column) => [column, widest(column, entries)]));
-  const columns = fit(widths, width, () => leastIdWidth(entries));
+export function sessionTable(entries: readonly SessionEntry[], width?: number): Generator<string> {
+  return table(LIST, entries, width);
+}
+
+/** The same of sessions that are to be deleted. */
+export function removalTable(rows: readonly Row[], width?: number): Generator<string> {
+  return table(REMOVAL, rows, width);
+}
+
+function* table(layout: Layout, rows: readonly Row[], width: number | undefined): Generator<string> {
+  const widths = new Map(layout.columns.map((column) => [column, widest(column, rows)]));
+  const columns = fit(layout, widths, width, () => leastIdWidth(rows));
   const heading = (column: Column, own: number) => pad(elided(column.heading, own), own, column.isNumber);
   yield line(columns.map((column) => heading(column, widths.get(column) ?? 0)));
   const left = width === undefined ? Number.POSITIVE_INFINITY : width - needed(columns, widths);
-  for (const entry of entries) {
+  for (const row of rows) {
     const cells = columns.map((column) => {
       const own = widths.get(column) ?? 0;
-      const text = shown(column, entry, own);
-      const cell = column === STATE ? text + reasonOf(entry, own - Bun.stringWidth(text) + left) : text;
-      return pad(isolated(cell, width !== undefined), own, column.isNumber, Bun.stringWidth(cell));
+      const text = shown(column, row, own);
+      const cell = column === STATE ? text + reasonOf(row, own - Bun.stringWidth(text) + left) : text;
+      const mark = column === TITLE && cell.startsWith(FORK) ? FORK : "";
+      const whole = mark + isolated(cell.slice(mark.length), width !== undefined);
+      return pad(whole, own, column.isNumber, Bun.stringWidth(cell));
     });
     yield line(cells);
   }
@@ -65,6 +97,7 @@ export function* sessionTable(entries: readonly SessionEntry[], width?: number):
 
 /** The columns that there is room for. The widths of ids and titles are set to what is left for them. */
 function fit(
+  layout: Layout,
   widths: Map<Column, number>,
   width: number | undefined,
   leastId: () => number,
@@ -73,11 +106,13 @@ function fit(
   const title = Math.min(widths.get(TITLE) ?? 0, limit);
   const id = widths.get(ID) ?? 0;
   widths.set(TITLE, title);
-  if (width === undefined) return COLUMNS;
-  let columns: readonly Column[] = COLUMNS;
-  let least = Math.min(title, GOOD_TITLE);
+  let { columns } = layout;
+  if (width === undefined) return columns;
+  // One session with a long state costs titles some room, and no column.
+  const state = Math.max(0, (widths.get(STATE) ?? 0) - STATE.heading.length);
+  let least = Math.min(title, Math.max(GOOD_TITLE - state, LEAST_TITLE));
   const rest = () => width - needed(columns, widths) + title;
-  for (const measure of MEASURES) {
+  for (const measure of layout.measures) {
     if (rest() >= least) break;
     if (measure === "cut ids") widths.set(ID, leastId());
     else if (measure === "cut titles") least = Math.min(title, LEAST_TITLE);
@@ -90,16 +125,20 @@ function fit(
   widths.set(ID, Math.min(id, (widths.get(ID) ?? 0) + Math.max(0, spare)));
   if (spare >= 0) return columns;
   // Only ids and states are left: states are cut, then go, and only then are ids cut to less than tells them apart.
-  const state = width - (widths.get(ID) ?? 0) - GAP;
-  widths.set(STATE, state);
-  if (state >= LEAST_STATE) return columns;
+  const left = width - (widths.get(ID) ?? 0) - GAP;
+  widths.set(STATE, left);
+  if (left >= LEAST_STATE && columns.includes(STATE)) return columns;
   widths.set(ID, Math.min(id, width));
   return [ID];
 }
 
+function markOf({ header }: Row): string {
+  return header?.parentSession === undefined ? "" : FORK;
+}
+
 /** The least columns in which each id is whole, or has a beginning that no other one of the table has. */
-function leastIdWidth(entries: readonly SessionEntry[]): number {
-  const ids = [...new Set(entries.map((entry) => printableLine(entry.id)))].sort();
+function leastIdWidth(rows: readonly Row[]): number {
+  const ids = [...new Set(rows.map((row) => printableLine(row.id)))].sort();
   const widths = ids.map((id, k) => {
     const shared = Math.max(alike(id, ids[k - 1]), alike(id, ids[k + 1]));
     const beginning = borderAfter(id, Math.min(id.length, Math.max(shared + 1, LEAST_ID)));
@@ -119,20 +158,20 @@ function needed(columns: readonly Column[], widths: ReadonlyMap<Column, number>)
   return columns.reduce((sum, column) => sum + (widths.get(column) ?? 0) + GAP, -GAP);
 }
 
-function widest(column: Column, entries: readonly SessionEntry[]): number {
+function widest(column: Column, rows: readonly Row[]): number {
   let most = column.heading.length;
-  for (const entry of entries) most = Math.max(most, Bun.stringWidth(printableLine(column.cell(entry))));
+  for (const row of rows) most = Math.max(most, Bun.stringWidth(printableLine(column.cell(row))));
   return most;
 }
 
 /** Ids, titles and states are cut; the others go instead. */
-function shown(column: Column, entry: SessionEntry, width: number): string {
-  const text = printableLine(column.cell(entry));
+function shown(column: Column, row: Row, width: number): string {
+  const text = printableLine(column.cell(row));
   return column === TITLE || column === ID || column === STATE ? elided(text, width) : text;
 }
 
 /** Why a session is not sound, behind its state, as far as there is room. */
-function reasonOf({ reason }: SessionEntry, room: number): string {
+function reasonOf({ reason }: Row, room: number): string {
   if (reason === undefined || room < LEAST_REASON) return "";
   return elided(`: ${printableLine(reason)}`, room);
 }

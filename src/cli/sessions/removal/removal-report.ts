@@ -3,7 +3,8 @@ import type { SessionSummary } from "../../../store/persistence.ts";
 import { formatStoreName, type StoreName } from "../../../store/store-name.ts";
 import { isolated } from "../../isolated.ts";
 import { printableLine } from "../../printable.ts";
-import { localTime } from "../list/table.ts";
+import { hanging } from "../../wrap.ts";
+import { type Row, removalTable } from "../list/table.ts";
 
 /** A session that shall go. Times are epoch milliseconds. Source: docs/cli.md. */
 export interface Doomed {
@@ -69,23 +70,38 @@ export function shownOn(isTerminal: boolean): Shown {
   return (text) => isolated(printableLine(text), isTerminal);
 }
 
-/** One line for people, with its end. */
-export function doomedText(session: Doomed, shown: Shown): string {
-  const { id, title, turns, createdAt, lastActive: active, cwd, reason } = session;
-  const parts = [
-    title === undefined ? [] : [`“${shown(title)}”`],
-    turns === undefined ? [] : [turns === 1 ? "1 Turn" : `${turns} Turns`],
-    createdAt === undefined ? [] : [`created ${localTime(createdAt)}`],
-    active === undefined ? [] : [`last active ${localTime(active)}`],
-    cwd === undefined ? [] : [`folder ${shown(cwd)}`],
-    reason === undefined ? [] : [shown(reason)],
-  ].flat();
-  return `to delete ${shown(id)}${parts.length === 0 ? "" : `: ${parts.join(", ")}`}\n`;
+/**
+ * The sessions that shall go as a table for people, line by line, each with its end; of one that cannot be read a second
+ * line tells why.
+ * @param width columns of the terminal, if there is one
+ */
+export function* doomedText(doomed: readonly Doomed[], width: number | undefined): Generator<string> {
+  if (doomed.length === 0) return;
+  const shown = shownOn(width !== undefined);
+  const [heading = "", ...lines] = removalTable(doomed.map(toRow), width);
+  yield `to delete:\n${heading}`;
+  for (const [k, line] of lines.entries()) {
+    const reason = doomed[k]?.reason;
+    yield reason === undefined ? line : `${line}${hanging(`  reason: ${shown(reason)}`, width, "    ")}\n`;
+  }
 }
 
-export function goneText({ id, path }: Gone, shown: Shown): string {
+function toRow({ id, title, turns, createdAt, lastActive, cwd }: Doomed): Row {
+  return {
+    id,
+    ...(title === undefined ? {} : { title }),
+    ...(turns === undefined ? {} : { turns }),
+    ...(createdAt === undefined ? {} : { started: createdAt }),
+    ...(lastActive === undefined ? {} : { lastActive }),
+    ...(cwd === undefined ? {} : { folder: cwd }),
+  };
+}
+
+/** With its end. @param width columns of the terminal, if there is one */
+export function goneText({ id, path }: Gone, width: number | undefined): string {
+  const shown = shownOn(width !== undefined);
   const where = path === undefined ? "for good" : `it is in ${shown(path)}`;
-  return `already gone ${shown(id)}: ${where}\n`;
+  return `${hanging(`already gone ${shown(id)}: ${where}`, width, "  ")}\n`;
 }
 
 /** What follows where nothing is deleted: some of what was named is not there, or all of it was deleted before. */
@@ -110,12 +126,15 @@ export function missingText(missing: readonly Missing[], store: StoreName, shown
   return [`holdfast: ${text}`, ...lines.map((line) => `  hint: ${line}`)].map((line) => `${line}\n`).join("");
 }
 
-export function removedText(removed: Removed, shown: Shown): string {
+/** With its end. @param width columns of the terminal, if there is one */
+export function removedText(removed: Removed, width: number | undefined): string {
+  const shown = shownOn(width !== undefined);
   const id = shown(removed.id);
+  const line = (text: string) => `${hanging(text, width, "  ")}\n`;
   if (removed.kind === "failed") {
-    const hint = removed.hint === undefined ? "" : `\n  hint: ${shown(removed.hint)}`;
-    return `failed ${id}: ${shown(removed.reason)}${hint}\n`;
+    const hint = removed.hint === undefined ? "" : line(`  hint: ${shown(removed.hint)}`);
+    return line(`failed ${id}: ${shown(removed.reason)}`) + hint;
   }
   const where = removed.path === undefined ? "for good" : `moved to ${shown(removed.path)}`;
-  return `deleted ${id}: ${where}\n`;
+  return line(`deleted ${id}: ${where}`);
 }

@@ -12,6 +12,7 @@ import { type Output, printing, printingOn } from "../../output.ts";
 import { printableLine } from "../../printable.ts";
 import { Progress } from "../../progress.ts";
 import { StopSignals } from "../../stop-signals.ts";
+import { outputColumns } from "../../wrap.ts";
 import { canAsk, confirm } from "./confirm.ts";
 import {
   type Doomed,
@@ -231,13 +232,15 @@ class Printer {
       await this.print(`missing ${this.#shown(id)}\n`, { kind: "missing", id, ...alike });
     }
     for (const session of gone)
-      await this.print(goneText(session, this.#shown), { kind: "gone", ...session });
-    for (const session of doomed)
-      await this.print(doomedText(session, this.#shown), { kind: "session", ...session });
+      await this.print(goneText(session, outputColumns()), { kind: "gone", ...session });
+    for (const session of this.#json ? doomed : [])
+      await this.#output.write(`${jsonText({ kind: "session", ...session })}\n`);
+    for (const text of this.#json ? [] : doomedText(doomed, outputColumns())) await this.#output.write(text);
+    await this.#output.flush();
   }
 
   async removed(removed: Removed): Promise<void> {
-    await this.print(removedText(removed, this.#shown), removed);
+    await this.print(removedText(removed, outputColumns()), removed);
   }
 
   /** Says that nothing is deleted, since some sessions are missing. */

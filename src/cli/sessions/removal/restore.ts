@@ -23,7 +23,7 @@ const MOST_NAMED = 4;
  * `find`, since names may begin with a dot, and there may be more than one command takes.
  */
 const MOVE_ALL =
-  `'for s do p=\${s%/*}; p=$0/\${p##*/}; if test -e "$p/\${s##*/}"; then echo "$s is there already" >&2; ` +
+  `'for s do p=\${s%/*}; p=$0/\${p##*/}; if test -e "$p/\${s##*/}"; then printf "there already: " >&2; ls -dq "$s" >&2; ` +
   `else mkdir -p -m 700 "$p" && mv "$s" "$p/"; fi; done'`;
 
 /**
@@ -37,7 +37,7 @@ export function restoreCommands(kept: readonly Kept[], trash: string, store: Sto
   );
   const written = kept.filter((session) => session.form === "log" && session.from === undefined);
   const rows = kept.flatMap((session) => (session.form === "rows" && !session.isEmpty ? [session.path] : []));
-  const to = `--to ${shellWord(formatStoreName({ ...store, path: resolve(store.path) }))}`;
+  const to = `--to ${shellWord(formatStoreName({ ...store, path: endless(resolve(store.path)) }))}`;
   return [
     ...moves(moved, trash, store),
     ...copies(written, trash, to),
@@ -47,19 +47,28 @@ export function restoreCommands(kept: readonly Kept[], trash: string, store: Sto
 
 function moves(moved: readonly Moved[], trash: string, store: StoreName): readonly string[] {
   if (moved.length > MOST_NAMED) {
-    const root = shellWord(resolveStorePath(store.path));
+    const root = folderWord(resolveStorePath(store.path));
     return [`find ${shellWord(trash)} -mindepth 2 -maxdepth 2 -exec sh -c ${MOVE_ALL} ${root} {} +`];
   }
   // A folder is never moved over one that holds something; a file would be.
-  const command = (from: Place) => [from.isFolder ? "mv" : "mv -n", shellWord(dirname(from.path))] as const;
+  const command = (from: Place) => [from.isFolder ? "mv" : "mv -n", folderWord(dirname(from.path))] as const;
   const groups = Map.groupBy(moved, ({ from }) => command(from).join(" "));
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (first === undefined) return [];
     const [move, folder] = command(first.from);
-    const paths = group.map(({ path }) => shellWord(path));
+    const paths = group.map(({ path, from }) => (from.isFolder ? folderWord(path) : shellWord(path)));
     return [`mkdir -p -m 700 ${folder} && ${move} ${paths.join(" ")} ${folder}/`];
   });
+}
+
+function folderWord(path: string): string {
+  return shellWord(endless(path));
+}
+
+/** The path of a folder, which does not end with a line feed: a shell would lose that. Databases cannot be called so. */
+function endless(path: string): string {
+  return path.endsWith("\n") ? `${path}/` : path;
 }
 
 function copies(written: readonly Kept[], trash: string, to: string): readonly string[] {

@@ -1,4 +1,4 @@
-import { chosenStore } from "../../../host/store-options.ts";
+import { storeBehind } from "../../../host/store-options.ts";
 import { type RawOptions, UsageError } from "../../../host/usage.ts";
 import { type Matcher, patternMatcher, textMatcher } from "../../../session/search/matcher.ts";
 import { SPEAKERS, type Speaker } from "../../../session/search/said.ts";
@@ -45,7 +45,7 @@ export async function searchSessions(
   const matcher = matcherFor(text, options);
   const speakers = speakersIn(options.speakers);
   const limit = parseLimit(options.limit, "It says after how many hits the search stops.");
-  const name = chosenStore(raw, argument);
+  const name = storeBehind(raw, text, argument, "text");
   // An expression may never come back, and a signal that is listened to would wait for it: then one ends the process.
   using stop = options.regex ? undefined : new StopSignals();
   const signal = stop?.signal;

@@ -1,23 +1,27 @@
 import { counted, grouped } from "../../counted.ts";
 import { formatBytes } from "../../doctor/units.ts";
 import { printableLine } from "../../printable.ts";
-import { hanging, labelled } from "../../wrap.ts";
-import { fitting } from "../shorten.ts";
+import { hanging, labelled, wrapped } from "../../wrap.ts";
 import { formatDuration } from "../show/told.ts";
+import { tellable } from "./names.ts";
 import type { StatsReport, Used } from "./stats-report.ts";
 
 const GAP = 2;
-/** Columns of a name where nobody says how wide a table may be: whoever wrote the log chose it. */
+/** Columns of a name that is shown whole: whoever wrote the log chose it. */
 const NAME_WIDTH = 60;
 /** Other columns go before a name has less than this. */
 const GOOD_NAME = 16;
-const LEAST_NAME = 4;
+const LEAST_NAME = 5;
+/** With less, what goes on below begins at its edge. */
+const LEAST_INDENTED = 8;
+/** Before what goes on below the beginning of a name, so that it looks like no row of its own. */
+const INDENT = "  ";
 /** In this order they make room. */
 const DROPPED = ["CACHE WRITE", "CACHE READ", "REASONING", "STEPS", "P50"];
 
 interface Column {
   readonly title: string;
-  /** Numbers end at their right. Names are cut where there is no room. */
+  /** Numbers end at their right. Names go on below where there is no room. */
   readonly kind: "number" | "name" | "day";
 }
 
@@ -150,7 +154,7 @@ function tableText(
   if (rows.length === 0) return "";
   const cells = columns.map((column, k) => ({
     ...column,
-    texts: [column.title, ...rows.map((row) => printableLine(row[k] ?? ""))],
+    texts: [column.title, ...textsOf(column, k, rows)],
   }));
   const fitted = fit(
     cells.map((column) => ({
@@ -159,10 +163,32 @@ function tableText(
     })),
     width,
   );
-  return Array.from({ length: rows.length + 1 }, (_, row) => {
-    const line = fitted.map((column) => pad(column.texts[row] ?? "", column));
+  return Array.from({ length: rows.length + 1 }, (_, row) => linesOf(fitted, row)).join("");
+}
+
+function textsOf({ kind }: Column, at: number, rows: ReadonlyArray<readonly string[]>): readonly string[] {
+  const texts = rows.map((row) => printableLine(row[at] ?? ""));
+  return kind === "name" ? tellable(texts, NAME_WIDTH) : texts;
+}
+
+/** A row, on as many lines as its name takes. */
+function linesOf(columns: readonly WideColumn[], row: number): string {
+  const cells = columns.map(({ kind, texts, width }) => {
+    const text = texts[row] ?? "";
+    return kind === "name" ? hung(text, width) : [text];
+  });
+  const most = Math.max(...cells.map((lines) => lines.length));
+  return Array.from({ length: most }, (_, k) => {
+    const line = columns.map((column, at) => pad(cells[at]?.[k] ?? "", column));
     return `${line.join(" ".repeat(GAP)).trimEnd()}\n`;
   }).join("");
+}
+
+function hung(name: string, width: number): readonly string[] {
+  const [first = "", ...others] = wrapped(name, width);
+  if (others.length === 0 || width < LEAST_INDENTED) return [first, ...others];
+  const rest = wrapped(name.slice(first.length).trimStart(), width - INDENT.length);
+  return [first, ...rest.map((text) => INDENT + text)];
 }
 
 interface WideColumn extends Column {
@@ -188,9 +214,8 @@ function fit(columns: readonly WideColumn[], width: number | undefined): readonl
 }
 
 function pad(text: string, { kind, width }: WideColumn): string {
-  const shown = Bun.stringWidth(text) <= width ? text : `${fitting(text, width - 1)}…`;
-  const space = " ".repeat(Math.max(0, width - Bun.stringWidth(shown)));
-  return kind === "number" ? space + shown : shown + space;
+  const space = " ".repeat(Math.max(0, width - Bun.stringWidth(text)));
+  return kind === "number" ? space + text : text + space;
 }
 
 function duration(ms: number | undefined): string {

@@ -12,6 +12,7 @@ import { printing } from "../../output.ts";
 import { printable } from "../../printable.ts";
 import { Progress } from "../../progress.ts";
 import { outputColumns } from "../../wrap.ts";
+import { isGoneUnread, tellGone } from "../gone.ts";
 import { resolveSessionId } from "../session-id.ts";
 import { idsOldestFirst } from "../summaries.ts";
 import { type Prices, readPrices } from "./prices.ts";
@@ -54,6 +55,7 @@ export function stats(
     const unread: Unread[] = [];
     let sessions = 0;
     let torn = 0;
+    let gone = 0;
     for (const next of id === undefined ? await idsOldestFirst(store) : [id]) {
       sessions += 1;
       const place = `session ${grouped(sessions)}: ${next}`;
@@ -64,6 +66,10 @@ export function stats(
       } catch (error) {
         if (!(error instanceof HoldfastError)) throw error;
         if (id !== undefined && error instanceof NotFoundError) throw new NotFoundError(id, name.path);
+        if (id === undefined && isGoneUnread(error)) {
+          gone += 1;
+          continue;
+        }
         unread.push({ id: next, error });
       }
       counted.nextSession();
@@ -71,7 +77,7 @@ export function stats(
     progress.clear();
     const report = statsReport(
       counted,
-      { sessions, torn, unread, ...(id === undefined ? {} : { id }) },
+      { sessions: sessions - gone, torn, unread, ...(id === undefined ? {} : { id }) },
       prices,
     );
     const text = options.json
@@ -79,6 +85,7 @@ export function stats(
       : statsText(report, { zone: localZone(), width: outputColumns() });
     await output.write(text);
     await output.flush();
+    tellGone(gone);
     for (const { error } of unread) process.stderr.write(`holdfast: ${printable(error.explain())}\n`);
     return unread[0] === undefined ? EXIT.ok : exitCodeFor(unread[0].error.code);
   });
