@@ -2,12 +2,19 @@ import { EXIT } from "./exit-codes.ts";
 
 const CODES = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hungUp } as const;
 
+/**
+ * Within so many milliseconds a SIGTERM that comes twice is one stop: a process group got it, and a wrapper such as npm passed
+ * its own on.
+ */
+const SAME_STOP_MS = 250;
+
 /** Ctrl-C and SIGTERM, for a command that stops between two steps. The second one ends the process at once. */
 export class StopSignals implements Disposable {
   readonly #abort = new AbortController();
   readonly #arrived = Promise.withResolvers<void>();
   readonly #handlers = new Map<NodeJS.Signals, () => void>();
   #code: number | undefined;
+  #cameAt = 0;
 
   constructor(signals: ReadonlyArray<keyof typeof CODES> = ["SIGINT", "SIGTERM"]) {
     for (const signal of signals) this.#on(signal, CODES[signal]);
@@ -34,7 +41,13 @@ export class StopSignals implements Disposable {
 
   #on(signal: NodeJS.Signals, code: number): void {
     const handler = () => {
-      if (this.#code !== undefined) endAtOnce(signal, code);
+      if (this.#code !== undefined) {
+        // Nobody passes Ctrl-C on: who presses it twice means it.
+        const isSame = code === this.#code && signal !== "SIGINT";
+        if (isSame && performance.now() < this.#cameAt + SAME_STOP_MS) return;
+        endAtOnce(signal, code);
+      }
+      this.#cameAt = performance.now();
       this.#code = code;
       this.#abort.abort();
       this.#arrived.resolve();

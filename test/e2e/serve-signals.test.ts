@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import { hangingReply } from "../fixtures/conversation.ts";
 import { HostLab } from "../fixtures/host-lab.ts";
 import { forever } from "../fixtures/model-replies.ts";
+import { poll } from "../fixtures/poll.ts";
 import { heldReply, textReply } from "../fixtures/provider-server.ts";
 import { readSlowly } from "../fixtures/slow-reader.ts";
 
@@ -66,7 +67,11 @@ describe.each(SIGNALS)("%s", (signal, code) => {
     await reader.begun;
     host.kill(signal);
     await host.stderr.waitFor(/Shutting down/);
-    expect(await host.stop(signal)).toEqual({ signal });
+    await poll("the end", async () => {
+      host.kill(signal);
+      return (await Promise.race([host.exited, undefined])) ?? undefined;
+    });
+    expect(await host.exited).toEqual({ signal });
     const next = await lab.start();
     expect((await next.client.invoke("go on")).body).toMatchObject({ turn: 2, message: "again" });
   });
@@ -81,6 +86,17 @@ test("a second signal of another kind ends the Host at once, too", async () => {
   host.kill("SIGINT");
   await host.stderr.waitFor(/Shutting down/);
   expect(await host.stop("SIGTERM")).toEqual({ signal: "SIGTERM" });
+});
+
+test("a SIGTERM that comes twice at once, from a process group and a wrapper in it, is one", async () => {
+  await using lab = await HostLab.create(hangingReply("Well, "));
+  const host = await lab.start();
+  const running = host.client.invoke("hello");
+  await lab.server.request(0);
+  host.kill("SIGTERM");
+  expect(await host.stop("SIGTERM")).toEqual({ code: 143 });
+  expect((await running).body.code).toBe("closing");
+  expect(await readdir(dirname(lab.store))).not.toContain("agent.db-wal");
 });
 
 test("while it shuts down a Host takes no new work", async () => {
