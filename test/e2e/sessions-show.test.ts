@@ -182,7 +182,7 @@ describe("a part of a session", () => {
       `${texts.slice(706).join("\n")}\n`,
     );
     const both = JSON.parse((await show("s", store, "--json", "--turn", "1..2")).stdout);
-    expect(both).toMatchObject({ range: { from: 0, to: 708 }, events: 709, transcript: [{}, {}, {}] });
+    expect(both).toMatchObject({ range: { from: 0 }, events: 709, transcript: [{}, {}, {}] });
     for (const [turn, missing] of [
       ["0", 0],
       ["3", 3],

@@ -2,8 +2,7 @@ import { UsageError } from "../../../host/usage.ts";
 import { isEvent, isStrict, type SessionEvent } from "../../../session/events.ts";
 import { HoldfastError } from "../../../store/errors.ts";
 import type { SessionPersistence } from "../../../store/persistence.ts";
-import { countEvents } from "../tail/log-end.ts";
-import type { SeqRange } from "./read-session.ts";
+import { pagesIn, type SeqRange } from "./read-session.ts";
 
 /** Turns by their numbers, the last one included. */
 export interface Turns {
@@ -22,36 +21,87 @@ export function parseTurns(text: string): Turns {
   );
 }
 
+type Reading = Pick<SessionPersistence, "readFrom" | "stream">;
+
 /**
- * The events of Turns: from the beginning of the first one to that of the Turn behind the last one, or to the end that the
- * log has now. They are looked for, not read up to.
+ * The events of Turns: from the beginning of the first one to that of the Turn behind the last one, or to the end. Their
+ * beginnings are looked for with a few small reads. What damage or a log of another kind keeps from being found so, is read
+ * up to; damage behind the first one is left to whoever reads on.
  * @throws UsageError where there is no such Turn; the damage where that may be why
  */
-export async function rangeOfTurns(
-  store: Pick<SessionPersistence, "readFrom">,
-  id: string,
-  { first, last }: Turns,
-): Promise<SeqRange> {
+export async function rangeOfTurns(store: Reading, id: string, { first, last }: Turns): Promise<SeqRange> {
   const finder = new TurnFinder(store, id);
-  const from = await finder.first(first);
-  const end = last === first ? from : await finder.first(last);
-  if (from?.turn !== first || end?.turn !== last) {
-    if (finder.damage !== undefined) throw finder.damage;
-    const missing = from?.turn === first ? last : first;
-    throw new UsageError(`The session ${JSON.stringify(id)} has no Turn ${missing}`, await finder.there());
-  }
+  const found = await finder.first(first);
+  const from = isStartOf(first, found) ? found.seq : await readUpTo(store, id, first, found);
+  if (from === undefined) throw await noTurn(finder, id, first);
+  const end = last === first ? undefined : await finder.first(last);
   const next = await finder.first(last + 1);
-  const to = next === undefined ? await lastSeq(store, id) : next.seq - 1;
-  return { from: from.seq, ...(to === undefined ? {} : { to }) };
+  const isThere = last === first || end?.turn === last;
+  if (isThere && isStartOf(last + 1, next) && next.seq > from) return { from, to: next.seq - 1 };
+  const scanned = await readBehind(store, id, isStartOf(last, end) ? Math.max(from, end.seq) : from, last);
+  if (scanned.isMissing) throw await noTurn(finder, id, last);
+  return { from, ...(scanned.next === undefined ? {} : { to: scanned.next - 1 }) };
 }
 
-/** Nothing where damage hides it: whoever reads on is told. */
-async function lastSeq(store: Pick<SessionPersistence, "readFrom">, id: string): Promise<number | undefined> {
+function isStartOf(turn: number, sign: Sign | undefined): sign is Sign {
+  return sign?.isStart === true && sign.turn === turn;
+}
+
+async function noTurn(finder: TurnFinder, id: string, turn: number): Promise<HoldfastError> {
+  const there = await finder.there();
+  return finder.damage ?? new UsageError(`The session ${JSON.stringify(id)} has no Turn ${turn}`, there);
+}
+
+/**
+ * The seq at which a Turn begins, of a log that is read from its beginning. Behind damage it is that of the event of the
+ * Turn that was found.
+ */
+async function readUpTo(
+  store: Reading,
+  id: string,
+  turn: number,
+  found: Sign | undefined,
+): Promise<number | undefined> {
   try {
-    return (await countEvents(store, id)) - 1;
+    for await (const sign of signsFrom(store, id, 0)) {
+      if (sign.turn === turn) return sign.seq;
+      if (sign.turn > turn) return undefined;
+    }
+    return undefined;
   } catch (error) {
-    if (error instanceof HoldfastError) return undefined;
+    if (!(error instanceof HoldfastError)) throw error;
+    if (found?.turn === turn) return found.seq;
     throw error;
+  }
+}
+
+/** Reads on from a seq to the Turn behind `last`. What it is not known of for damage is neither there nor missing. */
+async function readBehind(
+  store: Reading,
+  id: string,
+  from: number,
+  last: number,
+): Promise<{ readonly next?: number; readonly isMissing: boolean }> {
+  let isThere = false;
+  try {
+    for await (const { turn, seq } of signsFrom(store, id, from)) {
+      if (turn > last) return { next: seq, isMissing: !isThere };
+      isThere ||= turn === last;
+    }
+    return { isMissing: !isThere };
+  } catch (error) {
+    if (!(error instanceof HoldfastError)) throw error;
+    return { isMissing: false };
+  }
+}
+
+/** What tells its Turn, from a seq on. @throws as the stream does */
+async function* signsFrom(store: Reading, id: string, from: number): AsyncGenerator<Sign> {
+  for await (const page of pagesIn(await store.stream(id, { fromSeq: from }), { from })) {
+    for (const { event } of page) {
+      const sign = event && signOf(event);
+      if (sign !== undefined) yield sign;
+    }
   }
 }
 
@@ -59,6 +109,8 @@ async function lastSeq(store: Pick<SessionPersistence, "readFrom">, id: string):
 interface Sign {
   readonly seq: number;
   readonly turn: number;
+  /** Whether the Turn begins with it. */
+  readonly isStart: boolean;
 }
 
 /** Events that are read at first where one is looked for that tells its Turn, and at most: each may be large. */
@@ -123,8 +175,8 @@ class TurnFinder {
       for (let seq = from, limit = FEW; ; limit = Math.min(2 * limit, MANY)) {
         const events = await this.#store.readFrom(this.#id, seq, { limit });
         for (const event of events) {
-          const turn = turnOf(event);
-          if (turn !== undefined) return { seq: event.seq, turn };
+          const sign = signOf(event);
+          if (sign !== undefined) return sign;
         }
         if (events.length < limit) return undefined;
         seq += events.length;
@@ -138,10 +190,12 @@ class TurnFinder {
 }
 
 /** A message that stands in for others may be of an earlier Turn. */
-function turnOf(event: SessionEvent): number | undefined {
+function signOf(event: SessionEvent): Sign | undefined {
   if (!isStrict(event) || isEvent(event, "user/message")) return undefined;
   const isInPlace = event.surfaceOp === undefined || event.surfaceOp === "append";
   if (!isInPlace || !("turn" in event.data)) return undefined;
   const { turn } = event.data;
-  return typeof turn === "number" ? turn : undefined;
+  return typeof turn === "number"
+    ? { seq: event.seq, turn, isStart: isEvent(event, "turn/start") }
+    : undefined;
 }
