@@ -1,7 +1,7 @@
 import type { SessionHeader } from "../session/header.ts";
 import type { SessionPersistence } from "../store/persistence.ts";
 import { Agent, type AgentSettings } from "./agent.ts";
-import { type ForkHeader, type ForkOptions, storeFork } from "./forking.ts";
+import { type ForkOptions, type StoredFork, storeFork } from "./forking.ts";
 
 export interface CreateOptions {
   readonly sessionId: string;
@@ -52,13 +52,13 @@ export class Agents {
    * @throws NotFoundError, AlreadyExistsError, ForkBoundaryError, UnsupportedFormatError, CorruptError
    */
   async fork(options: ForkOptions): Promise<Agent> {
-    const { id } = await this.storeFork(options);
+    const { id } = (await this.storeFork(options)).header;
     await using preparation = await this.#persistence.prepare(id);
     return new Agent(preparation.publish(), this.#settings, true);
   }
 
-  /** As {@link Agents.fork}, for those who leave the new conversation to others. Returns its header. */
-  storeFork(options: ForkOptions): Promise<ForkHeader> {
+  /** As {@link Agents.fork}, for those who leave the new conversation to others. */
+  storeFork(options: ForkOptions): Promise<StoredFork> {
     return storeFork(this.#persistence, options, this.#clock());
   }
 }

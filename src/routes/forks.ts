@@ -43,9 +43,9 @@ export function forkRoutes(session: Session, { agents, newId }: ForkServices) {
       if (session.log.length === 0) throw new ForkBoundaryError(sessionId, boundary);
       const place = boundary === undefined ? {} : { boundary };
       // Stored, and no more: this Host goes on with the session that it has.
-      const header = await agents.storeFork({ sessionId, newSessionId, ...place });
-      const { id, seedLength } = header;
-      return status(201, { sessionId: id, header, boundary: seedLength - 1, nextSeq: seedLength + 1 });
+      const fork = await agents.storeFork({ sessionId, newSessionId, ...place });
+      const { id, seedLength } = fork.header;
+      return status(201, { sessionId: id, ...fork, nextSeq: seedLength + 1 });
     },
     {
       params: z.object({ sessionId: z.string() }),

@@ -60,6 +60,27 @@ describe("where a fork is cut", () => {
     expect(texts(fork).slice(0, -1)).toEqual(texts(rig.agent).slice(0, first + 1));
   });
 
+  test("behind a title that was given since, before the conversation went on", async () => {
+    await using rig = await grown(1);
+    const { log } = rig.agent.session;
+    const closed = log.length;
+    const title = { type: "session/title", data: { title: "Milk" } } as const;
+    // As a fork that was renamed has them.
+    for (const draft of [{ type: "session/end-seed", data: {} } as const, title]) await log.append(draft);
+    const parent = texts(rig.agent);
+    await log.append({ type: "turn/start", data: { turn: 2 } });
+    await log.append(title);
+    expect(await rig.agents.storeFork({ sessionId: "s", newSessionId: "f" })).toMatchObject({
+      header: { seedLength: closed + 2 },
+      boundary: closed - 1,
+    });
+    await using fork = await rig.agents.resume({ resumeSessionId: "f" });
+    expect(texts(fork).slice(0, -1)).toEqual(parent);
+    const boundary = closed - 1;
+    const named = await rig.agents.storeFork({ sessionId: "s", newSessionId: "g", boundary });
+    expect(named).toMatchObject({ header: { seedLength: closed }, boundary });
+  });
+
   test("before a Turn that is still running", async () => {
     const stubborn = new StubbornTool("echo");
     await using rig = await AgentRig.open({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { SessionEntry } from "../../src/cli/sessions/list/list-entry.ts";
-import { formatTime, removalTable, sessionTable } from "../../src/cli/sessions/list/table.ts";
+import { formatTime, sessionTable } from "../../src/cli/sessions/list/table.ts";
 import { oddString } from "../fixtures/arbitraries.ts";
 
 const NOON = new Date(2026, 2, 5, 12, 7).getTime();
@@ -79,23 +79,6 @@ describe("the table of sessions", () => {
         30,
       )[1],
     ).toStartWith("b   ↳ MMM");
-  });
-
-  test("of what is to be deleted has its folders, on a terminal where there is room", () => {
-    const rows = [
-      { id: "a", title: "日本", turns: 2, started: NOON, lastActive: NOON, folder: "/srv/x" },
-      { id: "bb" },
-    ];
-    const lines = (width?: number) => [...removalTable(rows, width)].map((line) => line.trimEnd());
-    expect(lines()).toEqual([
-      "ID  TITLE  STARTED           LAST ACTIVE       TURNS  FOLDER",
-      "a   日本   2026-03-05 12:07  2026-03-05 12:07      2  /srv/x",
-      "bb  -      -                 -                     -  -",
-    ]);
-    expect(lines(80)).toEqual(lines());
-    expect(lines(55)[1]).toBe("a   日本   2026-03-05 12:07  2026-03-05 12:07      2");
-    for (let width = 8; width < 80; width += 1)
-      for (const line of lines(width)) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(width);
   });
 
   test("cuts states, then has ids alone, where not even both have room", () => {

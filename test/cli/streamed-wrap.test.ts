@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { StreamedWrap } from "../../src/cli/conversation/streamed-wrap.ts";
+import { graphemes } from "../../src/cli/sessions/shorten.ts";
 
 /** What comes out of these pieces, after each of them and at the end. */
 function wrapped(pieces: readonly string[], columns = 10): string[] {
@@ -24,7 +25,17 @@ const text = fc
         "。",
         "「",
         "👨‍👩‍👧",
+        "🧑🏽‍❤️‍💋‍🧑🏿",
+        "❤️",
+        "🇩🇪",
+        "🇫🇷🇩",
+        "🏴󠁧󠁢󠁥󠁮󠁧󠁿",
+        "1️⃣",
+        "\u200d",
         "e\u0301",
+        "\u0301\u0327",
+        "\u0301".repeat(300),
+        "각",
         "שלום",
       ),
       fc.stringMatching(/^[a-z.,-]{1,12}$/),
@@ -68,6 +79,26 @@ describe("an answer while it comes", () => {
         expect(isBroken(shown, given.join(""))).toBe(true);
       }),
     );
+  });
+
+  test("is broken within no character, as a person counts these, however it is cut", () => {
+    fc.assert(
+      fc.property(pieces, fc.integer({ min: 1, max: 20 }), (given, columns) => {
+        const whole = given.join("");
+        const borders = new Set([...graphemes(whole)].map(({ index }) => index));
+        let at = 0;
+        for (const unit of wrapped(given, columns).join("")) {
+          if (whole.startsWith(unit, at)) at += unit.length;
+          else expect(borders).toContain(at);
+        }
+      }),
+      { numRuns: 300 },
+    );
+    const family = Array.from("한❤️ aaaaaaaaa👨‍👩‍👧」");
+    for (const size of [1, 2, 3, 20]) {
+      const cut = family.flatMap((_, k) => (k % size === 0 ? [family.slice(k, k + size).join("")] : []));
+      expect(wrapped(cut, 7).join("")).toContain("👨‍👩‍👧」");
+    }
   });
 
   test("has no line that is too long, but for code and words that are", () => {
@@ -119,5 +150,7 @@ describe("an answer while it comes", () => {
     expect(wrapped([code]).join("")).toBe(code);
     expect(wrapped([`${code}one two three`]).join("")).toBe(`${code}one two \nthree`);
     expect(wrapped(["        word"]).join("")).toBe("        word");
+    // A fence within a line is text.
+    expect(wrapped(["So: ```js is it\n"]).join("")).toBe("So: ```js \nis it\n");
   });
 });

@@ -280,3 +280,21 @@ test.skipIf(process.platform === "win32")(
     }
   },
 );
+
+test.skipIf(process.platform === "win32")(
+  "sessions delete asks with the whole id and the folder before it, however narrow the terminal is",
+  async () => {
+    const id = "examples-acp-agent-subagent-continuable-inheritance-session-1";
+    await using folder = await fewSessions(FEW_STORES[2], (open) => plantTurns(open, id));
+    const args = ["sessions", "delete", "--session-dir", "logs", id];
+    await using terminal = new TerminalProcess(args, { cwd: folder.path, columns: 60 });
+    await terminal.sees(
+      new RegExp(
+        `to delete:\\r\\n${id}\\r\\n {2}Say 0\\.\\r\\n {2}1 Turn, last active .*\\r\\n {2}folder: /srv/x\\r\\n`,
+      ),
+    );
+    await terminal.sees(/Delete 1 session from jsonl:logs\? \[y\/N\] /);
+    terminal.type("n\r");
+    expect(await terminal.exited).toEqual({ code: 1 });
+  },
+);

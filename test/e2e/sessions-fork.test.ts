@@ -51,3 +51,21 @@ test("sessions fork cuts after a seq or after the last Turn, and makes an id, bu
   expect(await sessions(folder, "fork", "origin", "sqlite:b.db")).toMatchObject({ code: 3, stdout: "" });
   expect(await Bun.file(folder.at("b.db")).exists()).toBe(false);
 });
+
+test("sessions fork takes over a title that was given since the last Turn, unless a Turn is named", async () => {
+  await using folder = await fewSessions(FEW_STORES[0], (open) => plantTurns(open, "s", { turns: 2 }));
+  await sessions(folder, "rename", "s", "Milk", "a.db");
+  const forks = [[], ["--turn", "2"], ["--at", "5"]];
+  const told: unknown[] = [];
+  for (const [k, args] of forks.entries())
+    told.push(
+      ...linesOf(await sessions(folder, "fork", "s", "a.db", ...args, "--session-id", `f${k}`, "--json")),
+    );
+  expect(told).toEqual([8, 7, 7].map((events, k) => ({ id: `f${k}`, parent: "s", at: 5, events })));
+  const list = linesOf(await sessions(folder, "list", "a.db", "--parent", "s", "--json"));
+  expect(Object.fromEntries(list.map(({ id, title }) => [id, title]))).toMatchObject({
+    f0: "Milk",
+    f1: "Say 0.",
+    f2: "Say 0.",
+  });
+});

@@ -45,11 +45,10 @@ export function fork(
     const boundary = turn === undefined ? at : await endOfTurn(store, id, turn);
     const place = boundary === undefined ? {} : { boundary };
     const options = { sessionId: id, newSessionId, ...place };
-    const header = await storeFork(store, options, Date.now()).catch((error: unknown) => {
+    const { header, boundary: end } = await storeFork(store, options, Date.now()).catch((error: unknown) => {
       throw error instanceof AlreadyExistsError ? new AlreadyExistsError(newSessionId, OTHER_ID) : error;
     });
     progress.clear();
-    const end = header.seedLength - 1;
     const events = header.seedLength + 1;
     const report = { id: header.id, parent: id, at: end, events };
     const text = `forked ${id} as ${header.id}: ${events} events, up to the end of a Turn at seq ${end}`;

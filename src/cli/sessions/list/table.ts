@@ -1,3 +1,4 @@
+import type { SessionHeader } from "../../../session/header.ts";
 import { grouped } from "../../counted.ts";
 import { formatBytes } from "../../doctor/units.ts";
 import { isolated } from "../../isolated.ts";
@@ -23,8 +24,9 @@ const LEAST_REASON = 12;
 const FORK = "↳ ";
 
 /** What a table shows of a session. Times are epoch milliseconds. */
-export type Row = Omit<SessionEntry, "state"> & {
+export type Row = Omit<SessionEntry, "state" | "header"> & {
   readonly state?: SessionEntry["state"];
+  readonly header?: Pick<SessionHeader, "parentSession">;
   readonly folder?: string;
 };
 
@@ -58,9 +60,10 @@ const LIST: Layout = {
   columns: [ID, TITLE, STARTED, ACTIVE, TURNS, EVENTS, SIZE, STATE],
   measures: [SIZE, STARTED, "cut ids", EVENTS, TURNS, "cut titles", ACTIVE],
 };
+/** Who is asked whether these may go has to know which ones they are: no id is cut. */
 const REMOVAL: Layout = {
   columns: [ID, TITLE, STARTED, ACTIVE, TURNS, FOLDER],
-  measures: [FOLDER, STARTED, "cut ids", TURNS, "cut titles", ACTIVE],
+  measures: [STARTED, FOLDER, TURNS, "cut titles"],
 };
 
 /**
@@ -68,17 +71,38 @@ const REMOVAL: Layout = {
  * @param width columns of the terminal; where there is none, nothing is left out but the rest of long titles
  */
 export function sessionTable(entries: readonly SessionEntry[], width?: number): Generator<string> {
-  return table(LIST, entries, width);
+  return table(fitted(LIST, entries, width), entries, width);
 }
 
-/** The same of sessions that are to be deleted. */
-export function removalTable(rows: readonly Row[], width?: number): Generator<string> {
-  return table(REMOVAL, rows, width);
+/** A table of sessions that are to be deleted. */
+export interface RemovalTable {
+  /** The heading, and then one for each session, each with its end. */
+  readonly lines: Generator<string>;
+  readonly hasFolders: boolean;
 }
 
-function* table(layout: Layout, rows: readonly Row[], width: number | undefined): Generator<string> {
+/** The same of sessions that are to be deleted, by their whole ids. Nothing where there is no room for such a table. */
+export function removalTable(rows: readonly Row[], width?: number): RemovalTable | undefined {
+  const fit = fitted(REMOVAL, rows, width);
+  if (!fit.columns.includes(TITLE)) return undefined;
+  return { lines: table(fit, rows, width), hasFolders: fit.columns.includes(FOLDER) };
+}
+
+interface Fitted {
+  readonly columns: readonly Column[];
+  readonly widths: ReadonlyMap<Column, number>;
+}
+
+function fitted(layout: Layout, rows: readonly Row[], width: number | undefined): Fitted {
   const widths = new Map(layout.columns.map((column) => [column, widest(column, rows)]));
-  const columns = fit(layout, widths, width, () => leastIdWidth(rows));
+  return { columns: fit(layout, widths, width, () => leastIdWidth(rows)), widths };
+}
+
+function* table(
+  { columns, widths }: Fitted,
+  rows: readonly Row[],
+  width: number | undefined,
+): Generator<string> {
   const heading = (column: Column, own: number) => pad(elided(column.heading, own), own, column.isNumber);
   yield line(columns.map((column) => heading(column, widths.get(column) ?? 0)));
   const left = width === undefined ? Number.POSITIVE_INFINITY : width - needed(columns, widths);
@@ -87,12 +111,23 @@ function* table(layout: Layout, rows: readonly Row[], width: number | undefined)
       const own = widths.get(column) ?? 0;
       const text = shown(column, row, own);
       const cell = column === STATE ? text + reasonOf(row, own - Bun.stringWidth(text) + left) : text;
-      const mark = column === TITLE && cell.startsWith(FORK) ? FORK : "";
-      const whole = mark + isolated(cell.slice(mark.length), width !== undefined);
+      const whole =
+        column === TITLE ? isolatedTitle(cell, width !== undefined) : isolated(cell, width !== undefined);
       return pad(whole, own, column.isNumber, Bun.stringWidth(cell));
     });
     yield line(cells);
   }
+}
+
+/** A title as it stands in a table, alone. @param width columns that there are for it, on a terminal */
+export function titleCell(row: Row, width: number): string {
+  return isolatedTitle(shown(TITLE, row, width), true);
+}
+
+/** The mark of a fork stays in front of a title that runs from right to left. */
+function isolatedTitle(cell: string, isTerminal: boolean): string {
+  const mark = cell.startsWith(FORK) ? FORK : "";
+  return mark + isolated(cell.slice(mark.length), isTerminal);
 }
 
 /** The columns that there is room for. The widths of ids and titles are set to what is left for them. */

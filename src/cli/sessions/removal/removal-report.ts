@@ -1,10 +1,11 @@
 import { lastActive, type Outline } from "../../../session/projections/outline.ts";
 import type { SessionSummary } from "../../../store/persistence.ts";
 import { formatStoreName, type StoreName } from "../../../store/store-name.ts";
+import { counted } from "../../counted.ts";
 import { isolated } from "../../isolated.ts";
 import { printableLine } from "../../printable.ts";
 import { hanging } from "../../wrap.ts";
-import { type Row, removalTable } from "../list/table.ts";
+import { localTime, type Row, removalTable, titleCell } from "../list/table.ts";
 
 /** A session that shall go. Times are epoch milliseconds. Source: docs/cli.md. */
 export interface Doomed {
@@ -15,6 +16,8 @@ export interface Doomed {
   readonly createdAt?: number;
   readonly lastActive?: number;
   readonly cwd?: string;
+  /** The session that it began as a fork of, or whose agent began it. */
+  readonly parentSession?: string;
   /** Why it cannot be read, if that is known. */
   readonly reason?: string;
 }
@@ -59,6 +62,7 @@ export function toDoomed({ id, header, problem }: SessionSummary, outline?: Outl
     ...(header === undefined ? {} : { createdAt: header.createdAt }),
     ...(active === undefined ? {} : { lastActive: active }),
     ...(header?.cwd === undefined ? {} : { cwd: header.cwd }),
+    ...(header?.parentSession === undefined ? {} : { parentSession: header.parentSession }),
     ...(problem === undefined ? {} : { reason: problem.reason }),
   };
 }
@@ -71,22 +75,46 @@ export function shownOn(isTerminal: boolean): Shown {
 }
 
 /**
- * The sessions that shall go as a table for people, line by line, each with its end; of one that cannot be read a second
- * line tells why.
+ * The sessions that shall go as a table for people, line by line, each with its end. Ids are whole, since they tell what is
+ * meant: where there is no room for a table that has them each stands on a line of its own. A folder has one where there is
+ * no room beside the others, and so has what is wrong with a session that cannot be read.
  * @param width columns of the terminal, if there is one
  */
 export function* doomedText(doomed: readonly Doomed[], width: number | undefined): Generator<string> {
   if (doomed.length === 0) return;
   const shown = shownOn(width !== undefined);
-  const [heading = "", ...lines] = removalTable(doomed.map(toRow), width);
-  yield `to delete:\n${heading}`;
-  for (const [k, line] of lines.entries()) {
-    const reason = doomed[k]?.reason;
-    yield reason === undefined ? line : `${line}${hanging(`  reason: ${shown(reason)}`, width, "    ")}\n`;
+  const more = (label: string, text: string | undefined) =>
+    text === undefined ? "" : `${hanging(`  ${label}: ${shown(text)}`, width, "    ")}\n`;
+  const rows = doomed.map(toRow);
+  const table = removalTable(rows, width);
+  const lines = table?.lines ?? alone(rows, width ?? Number.POSITIVE_INFINITY);
+  yield `to delete:\n${table === undefined ? "" : (lines.next().value ?? "")}`;
+  for (const { cwd, reason } of doomed) {
+    const folder = table?.hasFolders ? undefined : cwd;
+    yield (lines.next().value ?? "") + more("folder", folder) + more("reason", reason);
   }
 }
 
-function toRow({ id, title, turns, createdAt, lastActive, cwd }: Doomed): Row {
+/** Each session on lines of its own. An id that is wider than these is broken by the terminal, so that it can be copied. */
+function* alone(rows: readonly Row[], width: number): Generator<string, undefined> {
+  const shown = shownOn(true);
+  for (const row of rows) {
+    const { id, title, turns, started, lastActive } = row;
+    const known = [
+      ...(turns === undefined ? [] : [counted(turns, "Turn")]),
+      ...(lastActive === undefined ? [] : [`last active ${localTime(lastActive)}`]),
+      ...(lastActive === undefined && started !== undefined ? [`made ${localTime(started)}`] : []),
+    ];
+    const lines = [
+      shown(id),
+      ...(title === undefined && row.header === undefined ? [] : [`  ${titleCell(row, width - 2)}`]),
+      ...(known.length === 0 ? [] : [hanging(`  ${known.join(", ")}`, width, "    ")]),
+    ];
+    yield lines.map((line) => `${line}\n`).join("");
+  }
+}
+
+function toRow({ id, title, turns, createdAt, lastActive, cwd, parentSession }: Doomed): Row {
   return {
     id,
     ...(title === undefined ? {} : { title }),
@@ -94,6 +122,7 @@ function toRow({ id, title, turns, createdAt, lastActive, cwd }: Doomed): Row {
     ...(createdAt === undefined ? {} : { started: createdAt }),
     ...(lastActive === undefined ? {} : { lastActive }),
     ...(cwd === undefined ? {} : { folder: cwd }),
+    ...(parentSession === undefined ? {} : { header: { parentSession } }),
   };
 }
 
