@@ -1,5 +1,5 @@
 import type { Option } from "@commander-js/extra-typings";
-import { shownPath, shownValue } from "../host/shown-value.ts";
+import { isShownPath, isShownWord } from "../host/shown-value.ts";
 import { UsageError } from "../host/usage.ts";
 import { looksLikeDatabase } from "../store/database-file.ts";
 import { HoldfastError } from "../store/errors.ts";
@@ -37,7 +37,7 @@ export function tooManyWords(command: Overfull, given: readonly string[], hint: 
   const ends = takesStore ? [args.at(-1) ?? "", args[0] ?? ""] : [];
   const store = needsFlag ? args.find(isStoreName) : ends.find(isUsedStore);
   const flag = store !== undefined && needsFlag ? flagFor(store) : undefined;
-  const naming = flag === undefined ? undefined : `Name the store with ${flag}.`;
+  const naming = store === undefined || !needsFlag ? undefined : `Name the store with ${flag ?? BOTH_FLAGS}.`;
   const name = known[at]?.name() ?? "";
   const words = at < 0 ? [] : args.filter((word) => word !== store).slice(at);
   if (words.length > 1) {
@@ -47,7 +47,7 @@ export function tooManyWords(command: Overfull, given: readonly string[], hint: 
   }
   const message = countText(args.length, known.length);
   if (naming !== undefined || !needsFlag || known.length > 0) return new UsageError(message, naming ?? hint);
-  const path = args.find((word) => word.includes("/") && shownPath(word) === word);
+  const path = args.find((word) => word.includes("/") && isShownPath(word));
   const asStore = path === undefined ? undefined : flagFor(path);
   if (asStore !== undefined) return new UsageError(message, `A store is named with a flag: ${asStore}`);
   const flags = `A store is named with ${BOTH_FLAGS}, a session with --session-id ID.`;
@@ -64,11 +64,12 @@ function isStoreName(word: string): boolean {
   return /^(?:sqlite|jsonl):./.test(word) || looksLikeDatabase(word) || isUsedStore(word);
 }
 
-/** Nothing where the word cannot name a store. */
+/** Nothing where the word cannot name a store, or is better not shown. */
 function flagFor(word: string): string | undefined {
   try {
-    const flag = storeFlag(parseStoreName(word));
-    return printableLine(flag) === flag ? flag : undefined;
+    const name = parseStoreName(word);
+    const flag = storeFlag(name);
+    return isShownPath(name.path) && printableLine(flag) === flag ? flag : undefined;
   } catch (error) {
     if (error instanceof HoldfastError) return undefined;
     throw error;
@@ -78,10 +79,7 @@ function flagFor(word: string): string | undefined {
 /** The words as one argument, as a shell takes it; nothing where that is better not shown. */
 function quoted(words: readonly string[]): string | undefined {
   const text = words.join(" ");
-  const mayBeShown = words.every((word) => {
-    const bare = word.replace(/[?!.,:;]+$/, "");
-    return shownValue(bare) === JSON.stringify(bare);
-  });
+  const mayBeShown = words.every((word) => isShownWord(word.replace(/[?!.,:;]+$/, "")));
   return mayBeShown && text.length <= LONGEST_SHOWN && printableLine(text) === text
     ? shellWord(text)
     : undefined;

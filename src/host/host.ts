@@ -5,6 +5,7 @@ import { createApp } from "../routes/app.ts";
 import type { GuardOptions } from "../routes/guard.ts";
 import { requestPath } from "../routes/request-path.ts";
 import { formatPlace, HoldfastError } from "../session/errors.ts";
+import { makesFolder } from "../store/open-store.ts";
 import { type HostConfig, storeOf } from "./config.ts";
 import { assertAddressFree, listen } from "./listener.ts";
 import { openRuntime, type RuntimeDependencies } from "./runtime.ts";
@@ -64,11 +65,11 @@ export async function startHost(config: HostConfig, dependencies: HostDependenci
 
 /** Before the store is touched: a start that fails for its address makes no store and closes no Turn. */
 async function assertCanListen(config: HostConfig): Promise<void> {
+  const store = storeOf(config);
   try {
-    await assertAddressFree(config.listen);
+    await assertAddressFree(config.listen, (folder) => store !== undefined && makesFolder(store, folder));
   } catch (error) {
     // The address is taken most often by a Host on this very store, whose process is known.
-    const store = storeOf(config);
     if (store !== undefined) (await import("../store/assert-unlocked.ts")).assertUnlocked(store);
     throw error;
   }

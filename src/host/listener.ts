@@ -49,10 +49,14 @@ export async function listen(app: Listenable, address: ListenAddress): Promise<L
 /**
  * Looks whether an address can be listened at. It is a courtesy to whoever mistyped it, before anything is made: another
  * process may take the address before {@link listen} does.
+ * @param isYetToBeMade whether a folder that is not there will be when {@link listen} is called
  * @throws ListenError
  */
-export async function assertAddressFree(address: ListenAddress): Promise<void> {
-  if (address.kind === "unix") return await assertSocketFree(address.path);
+export async function assertAddressFree(
+  address: ListenAddress,
+  isYetToBeMade: (folder: string) => boolean,
+): Promise<void> {
+  if (address.kind === "unix") return await assertSocketFree(address.path, isYetToBeMade);
   await startOnPort(PROBE, address.host, address.port).stop(true);
 }
 

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { parseStoreName, type StoreName, storeOfKind } from "../store/store-name.ts";
+import { parseWholeStoreName, type StoreName, storeOfKind } from "../store/store-name.ts";
 import { isUsedStore } from "../store/used-store.ts";
 import { withConfigFile } from "./config-file.ts";
 import { isFlag, isGiven, type RawOption, type RawOptions, UsageError, withOneOf } from "./usage.ts";
@@ -26,7 +26,7 @@ export function withOneStore(raw: RawOptions): RawOptions {
 export function chosenStore(raw: RawOptions, argument: string | undefined): StoreName {
   if (argument !== undefined) {
     const flag = [raw["sessionDb"], raw["sessionDir"]].find((option) => isGiven(option) && isFlag(option));
-    if (flag === undefined) return parseStoreName(argument);
+    if (flag === undefined) return parseWholeStoreName(argument);
     throw new UsageError(
       `${flag.source} and ${JSON.stringify(argument)} each name a store`,
       "Name one of them.",
@@ -51,12 +51,12 @@ export function storeAndIds(
   const [first, last] = [args[0], args.at(-1)];
   const named = [raw["sessionDb"], raw["sessionDir"]].filter(isGiven);
   if (named.some(isFlag)) return { name: namedStore(raw, HINT), ids: args };
-  if (first !== undefined && isStore(first)) return { name: parseStoreName(first), ids: args.slice(1) };
-  if (last !== undefined && isStore(last)) return { name: parseStoreName(last), ids: args.slice(0, -1) };
+  if (first !== undefined && isStore(first)) return { name: parseWholeStoreName(first), ids: args.slice(1) };
+  if (last !== undefined && isStore(last)) return { name: parseWholeStoreName(last), ids: args.slice(0, -1) };
   if (named.length > 0) return { name: namedStore(raw, HINT), ids: args };
   const hint = "Name one: as the first argument, or as --session-db PATH or --session-dir ROOT.";
   if (first === undefined) throw new UsageError("No store is named", hint);
-  const name = parseStoreName(first);
+  const name = parseWholeStoreName(first);
   // Most likely an id, and the store was left out.
   if (/^[^/\\:.]+$/.test(first))
     throw new UsageError(`No store is named, and there is none at ${JSON.stringify(first)}`, hint);

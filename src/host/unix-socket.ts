@@ -31,10 +31,7 @@ export async function listenOnSocket<S extends { stop(force?: boolean): Promise<
   start: (unix: string) => S,
 ): Promise<{ readonly server: S; readonly remove: () => void }> {
   assertUsable(path);
-  if (!hasFolder(path)) {
-    const message = `There is no folder for the socket: ${dirname(path)}`;
-    throw new ListenError("listen-failed", message, "Make it first.");
-  }
+  if (!hasFolder(path)) throw noFolder(path);
   // Before anything is made: most often it is taken because a Host runs already.
   await findStale(path);
   const own = join(dirname(path), `${BESIDE}${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`);
@@ -52,15 +49,40 @@ export async function listenOnSocket<S extends { stop(force?: boolean): Promise<
   }
 }
 
-/** Looks whether a socket can be made at `path`, as far as can be told before its folder is there. @throws ListenError */
-export async function assertSocketFree(path: string): Promise<void> {
+/**
+ * Looks whether a socket can be made at `path`, as far as can be told before its folder is there.
+ * @param isYetToBeMade whether a folder that is not there will be by then, such as that of a new store
+ * @throws ListenError
+ */
+export async function assertSocketFree(
+  path: string,
+  isYetToBeMade: (folder: string) => boolean,
+): Promise<void> {
   assertUsable(path);
-  // The folder may be that of a new store, which is made before the socket.
   if (hasFolder(path)) await findStale(path);
+  else if (!isYetToBeMade(dirname(path))) throw noFolder(path);
 }
 
+/** @throws ListenError where there never can be one */
 function hasFolder(path: string): boolean {
-  return statSync(dirname(path), { throwIfNoEntry: false })?.isDirectory() === true;
+  const folder = dirname(path);
+  try {
+    const found = statSync(folder, { throwIfNoEntry: false });
+    if (found === undefined || found.isDirectory()) return found !== undefined;
+  } catch (error) {
+    // Else it would lie below a file.
+    if (systemCode(error) !== "ENOTDIR") throw failed(path, error);
+  }
+  throw new ListenError(
+    "listen-failed",
+    `The socket cannot lie in what is no folder: ${folder}`,
+    "Name another path with --listen.",
+  );
+}
+
+function noFolder(path: string): ListenError {
+  const message = `There is no folder for the socket: ${dirname(path)}`;
+  return new ListenError("listen-failed", message, "Make it first.");
 }
 
 function assertUsable(path: string): void {

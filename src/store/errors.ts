@@ -195,6 +195,8 @@ const HINTS: Readonly<Record<string, string>> = {
   EEXIST: "A part of the path is a file, not a folder. Name another path.",
   EACCES: "This user may not use the path. Change its permissions, or name another path.",
   EPERM: "This user may not use the path. Change its permissions, or name another path.",
+  ENAMETOOLONG: "The path is too long, or a name in it. Name a shorter one.",
+  ELOOP: "Links in the path lead in a circle. Name another path, or remove them.",
   EROFS: "The file system is read-only. Name a path on another one.",
   SQLITE_READONLY: "The file cannot be written. Change its permissions, or name another path.",
   SQLITE_CANTOPEN: "The file or its folder cannot be opened. Check the permissions of both.",

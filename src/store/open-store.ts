@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import type { CoordinatorOptions } from "./coordinator.ts";
 import { resolveStorePath } from "./paths.ts";
 import type { SessionPersistence } from "./persistence.ts";
@@ -43,6 +44,13 @@ export async function openStoreReadOnly(
   }
   const { openJsonlReadOnly } = await import("./jsonl/index.ts");
   return openJsonlReadOnly({ ...options, root: name.path });
+}
+
+/** Whether a folder that is not there is one that opening the store for writing makes. */
+export function makesFolder({ kind, path }: StoreName, folder: string): boolean {
+  const own = resolveStorePath(path);
+  const innermost = kind === "sqlite" ? dirname(own) : own;
+  return `${innermost}/`.startsWith(`${resolveStorePath(folder)}/`);
 }
 
 /**

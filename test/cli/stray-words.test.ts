@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { join, relative } from "node:path";
 import { run } from "../../src/cli/program.ts";
 import { UsageError } from "../../src/host/usage.ts";
 import { rejectionOf } from "../contract/support.ts";
@@ -27,8 +28,21 @@ describe("a word that a command does not take", () => {
     expect(hint).toStartWith(
       "A store is named with --session-db PATH or --session-dir ROOT, a session with --session-id ID. `holdfast chat --help`",
     );
-    for (const word of ["http://127.0.0.1/x", "abcdefghijklmnop/qrstuvwxyz0123456789+"])
+    const keys = ["abcdefghijklmnop/qrstuvwxyz0123456789+", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"];
+    for (const word of ["http://127.0.0.1/x", ...keys, "pw/Tr0ub4dor"])
       expect((await mistake("chat", word))[1]).toBe(hint);
+  });
+
+  test.each([
+    "sk-ant-api03-abc.db",
+    "keys/sk-ant-api03-abc.db",
+    "sqlite:pw/Tr0ub4dor",
+    "jsonl:sk-ant-api03-abc",
+    "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY.db",
+  ])("and can be a store is not repeated where it may be a secret: %s", async (word) => {
+    const flags = "Name the store with --session-db PATH or --session-dir ROOT.";
+    expect((await mistake("serve", word))[1]).toBe(flags);
+    expect((await mistake("invoke", "hello", word))[1]).toBe(flags);
   });
 
   test("is no store where one is named already", async () => {
@@ -43,6 +57,9 @@ describe("a text of which the quotes were left out", () => {
     [["invoke", "--url", "http://127.0.0.1:1", "What", "is", "in", "a.txt?"], 4, "'What is in a.txt?'"],
     [["sessions", "search", "--session-db", "a.db", "buy", "some", "milk"], 3, "'buy some milk'"],
     [["invoke", "the", "key", "sk-ant-1234"], 3, "'TEXT'"],
+    [["invoke", "hi", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"], 2, "'TEXT'"],
+    [["invoke", "hi", "pw/Tr0ub4dor!"], 2, "'TEXT'"],
+    [["invoke", "Explain", "src/routes/app.ts,", "24/7"], 3, "'Explain src/routes/app.ts, 24/7'"],
     [["invoke", "word ".repeat(20), "end"], 2, "'TEXT'"],
     [["invoke", "two\nlines", "end"], 2, "'TEXT'"],
   ])("is shown with them, unless it is long or may hold a secret: %j", async (args, count, text) => {
@@ -50,6 +67,13 @@ describe("a text of which the quotes were left out", () => {
       `The text must be one argument, and there are ${count}`,
       `Put quotes around it: ${text}`,
     ]);
+  });
+
+  test("may hold a path that looks like a secret, where something lies there", async () => {
+    const there = relative(".", join(import.meta.dir, "../../docs/decisions/0001-records-as-texts.md"));
+    const [, hint] = await mistake("invoke", "Read", `${there}!`);
+    expect(hint).toBe(`Put quotes around it: 'Read ${there}!'`);
+    expect((await mistake("invoke", "Read", there.replace("0001", "9999")))[1]).toEndWith(": 'TEXT'");
   });
 
   test("does not take the store beside it for a part of it", async () => {

@@ -9,18 +9,21 @@ import type { TempFolder } from "../fixtures/temp-folder.ts";
 // Real processes, perhaps on a busy machine.
 setDefaultTimeout(60_000);
 
-/** A root of session logs: one small, one that takes its time, and one that will be deleted before its turn comes. */
+/**
+ * A root of session logs: one small, one that takes its time, and one that will be deleted before its turn comes, in the
+ * order of their age and in that of `copy`, which is from the last name to the first.
+ */
 function threeLogs(): Promise<TempFolder> {
   return fewSessions(FEW_STORES[2], async (open) => {
-    await plantTurns(open, "first", { time: 1_600_000_000_000 });
+    await plantTurns(open, "small", { time: 1_600_000_000_000 });
     const texts = Array.from({ length: 300 }, (_, k) => `${k} `.repeat(4_000));
     const drafts = texts.flatMap((text, k) => [turnStart(k + 1), userMessage(text, `${k}`), turnEnd(k + 1)]);
     await plant(open, "long", recordsOfDrafts(drafts), { createdAt: 1_650_000_000_000 });
-    await plantTurns(open, "last");
+    await plantTurns(open, "doomed");
   });
 }
 
-/** Runs a command, and deletes the session `last` with the first text that it prints. */
+/** Runs a command, and deletes the session `doomed` with the first text that it prints. */
 async function deletedMeanwhile(folder: TempFolder, ...args: readonly string[]) {
   await using child = Bun.spawn([executablePath(), "sessions", ...args], {
     cwd: folder.path,
@@ -32,7 +35,7 @@ async function deletedMeanwhile(folder: TempFolder, ...args: readonly string[]) 
   for await (const piece of child.stdout) {
     if (stdout === "") {
       child.kill("SIGSTOP");
-      rmSync(folder.at("logs/--srv-x--/last"), { recursive: true });
+      rmSync(folder.at("logs/--srv-x--/doomed"), { recursive: true });
       child.kill("SIGCONT");
     }
     stdout += new TextDecoder().decode(piece);

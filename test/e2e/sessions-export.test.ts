@@ -280,7 +280,7 @@ describe("sessions export", () => {
       "-o names a file in a folder that is not there",
     ],
     ["a file below a file", ["a.db", "s", "-o", "/etc/hosts/s.md"], "-o names a file in what is no folder"],
-    ["the name of a folder", ["a.db", "s", "-o", "s.md/"], "-o names a folder"],
+    ["the name of a folder", ["a.db", "s", "-o", "s.md/"], "-o names a folder that is not there"],
     ["a folder as its file", ["a.db", "s", "--force", "-o", "."], "-o names a folder"],
     ["a device as its file", ["a.db", "s", "--force", "-o", "/dev/null"], "-o names no file"],
     ["what is no pattern", ["a.db", "s", "--redact-pattern", "("], "is no regular expression"],

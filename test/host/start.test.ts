@@ -111,14 +111,6 @@ describe("the order of a start", () => {
     expect([...host.agent.session.log].map(({ type }) => type)).toEqual(["turn/start", "turn/end"]);
   });
 
-  test("a socket may lie in the folder of a store that is yet to be made", async () => {
-    await using folder = await TempFolder.create();
-    const path = folder.at("new", "h.sock");
-    const config = configIn(folder.at("new"), { workspace: folder.path, listen: { kind: "unix", path } });
-    await using host = await start(config);
-    expect(host.url).toBe(`unix:${path}`);
-  });
-
   test("a new session is stored with its first Turn, not before", async () => {
     await using folder = await TempFolder.create();
     const config = configIn(folder.path);

@@ -1,13 +1,12 @@
 import { decodeOwnHeader } from "../cold-read.ts";
 import type { CompactionResult, CompactOptions } from "../compactor.ts";
-import { toStorageError } from "../errors.ts";
 import type { FileSystem } from "../file-system.ts";
 import { Draft, readBack } from "./compact-draft.ts";
 import { COMPACT, EXPANDED, hasLargeFrames, looseFrom } from "./compact-layout.ts";
 import { NewLog, openLog, type Pass, reading, Unreadable } from "./compact-source.ts";
 import type { LogEntry } from "./directory.ts";
 import { readHead } from "./head.ts";
-import type { LogFile } from "./log-file.ts";
+import { type LogFile, toLogError } from "./log-file.ts";
 
 export interface ReencodeOptions extends CompactOptions {
   readonly want: "compacted" | "expanded";
@@ -18,7 +17,8 @@ export interface ReencodeOptions extends CompactOptions {
 /**
  * Writes a log anew with the same lines in other frames, and its runs merged, and puts it in the place of the old one once
  * it was read back. The caller holds the lock, unless nothing is written.
- * @throws StorageFullError, StorageFailedError where it could not be written; then the old log is there whole
+ * @throws StorageFullError, StorageFailedError where it could not be written; then the old log is there whole.
+ * SessionGoneError where it was deleted meanwhile
  */
 export async function reencodeLog(
   entry: LogEntry,
@@ -56,8 +56,9 @@ async function reencode(file: LogFile, id: string, options: ReencodeOptions): Pr
     if (isLess && after >= before) return unchanged;
     if (system === undefined) return { id, state: want, before, after, ...log.measure };
   }
-  const draft = new Draft(file, system);
+  let draft: Draft | undefined;
   try {
+    draft = new Draft(file, system);
     const after = await draft.write(log, { ...options, onProgress: part() });
     if (isLess && after >= before) {
       draft.discard();
@@ -67,9 +68,9 @@ async function reencode(file: LogFile, id: string, options: ReencodeOptions): Pr
     draft.publish();
     return { id, state: want, before, after, ...log.measure };
   } catch (error) {
-    draft.discard();
+    draft?.discard();
     if (error instanceof Unreadable || options.signal?.aborted === true) throw error;
-    throw toStorageError(error, "The log could not be written anew", place);
+    throw toLogError(error, "The log could not be written anew", file.path, id);
   }
 }
 

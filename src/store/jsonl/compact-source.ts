@@ -1,13 +1,13 @@
 import { RunMerger } from "../../session/merge-runs.ts";
 import { breathe } from "../breathe.ts";
 import { LogDigest } from "../digest.ts";
-import { CorruptError, HoldfastError, toStorageError } from "../errors.ts";
+import { CorruptError, HoldfastError, SessionGoneError } from "../errors.ts";
 import { TORN_END } from "../finding.ts";
 import { type Form, FrameWriter } from "./compact-layout.ts";
 import type { LogEntry } from "./directory.ts";
 import { encodeFrame } from "./frame-codec.ts";
 import type { LogHead } from "./head.ts";
-import { LogFile } from "./log-file.ts";
+import { LogFile, toLogError } from "./log-file.ts";
 import { scanLog } from "./scan.ts";
 
 /* The log that is compacted, as it is read, and what it is to become. */
@@ -34,14 +34,13 @@ export function reading<T>(read: () => T): T {
   }
 }
 
-/** @throws Unreadable */
+/** @throws Unreadable; SessionGoneError where it was deleted */
 export function openLog(entry: LogEntry, sessionId: string): LogFile {
   try {
     return new LogFile(entry);
   } catch (error) {
-    throw new Unreadable(
-      toStorageError(error, "The log could not be opened", { path: entry.path, sessionId }),
-    );
+    const failure = toLogError(error, "The log could not be opened", entry.path, sessionId);
+    throw failure instanceof SessionGoneError ? failure : new Unreadable(failure);
   }
 }
 

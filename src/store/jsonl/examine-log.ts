@@ -5,7 +5,7 @@ import type { Examined, ExaminedRecords } from "../examiner.ts";
 import type { Finding } from "../finding.ts";
 import type { Body } from "./beginning.ts";
 import { LogExamination, type Tail } from "./log-examination.ts";
-import { LogFile, type LogLocation } from "./log-file.ts";
+import { LogFile, type LogLocation, toLogError } from "./log-file.ts";
 
 /* All that can be read of one log, past its damage. */
 
@@ -74,7 +74,10 @@ export async function* noItems(): AsyncGenerator<Examined> {}
 /** What kept a log from being read, as a finding. Throws what is no matter of the storage. */
 export function unreadable(error: unknown, place: Place): Finding {
   if (!(error instanceof HoldfastError) && errorCode(error) === undefined) throw error;
-  const typed = toStorageError(error, "The log could not be read", place);
+  const what = "The log could not be read";
+  const { path, sessionId } = place;
+  const isOfLog = path !== undefined && sessionId !== undefined;
+  const typed = isOfLog ? toLogError(error, what, path, sessionId) : toStorageError(error, what, place);
   return { code: "unreadable", message: typed.message, place: { ...place, ...typed.place } };
 }
 

@@ -7,6 +7,7 @@ import { FileCounter, judgeKept, keptKind } from "../health/kept-files.ts";
 import type { LockProbe } from "../writer-lock.ts";
 import { findLogs, idsInSeveralPlaces, projectsOf } from "./directory.ts";
 import { decodeId, flatLog, INDEX_SUFFIX, roleOf } from "./layout.ts";
+import { usedRoot } from "./root.ts";
 
 export { lockFiles } from "./layout.ts";
 
@@ -25,7 +26,11 @@ export function examineRoot(root: string, lock: LockProbe): Examination {
 }
 
 function examineFolder(root: string, lock: LockProbe, files: FileCounter): Examination {
+  // As if it were not there: a Host begins in it.
+  if (readdirSync(root).length === 0) return { state: "absent", files, copyBytes: 0, findings: [] };
   const walk = new Walk(root, files);
+  // What lies in closed folders is not known.
+  if (walk.closed.length === 0) usedRoot(root);
   const logs: LogsReport = {
     zstd: files.of("zstd"),
     plain: files.of("none"),

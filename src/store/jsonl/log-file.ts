@@ -1,6 +1,12 @@
-import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
 import type { Revision } from "../backend.ts";
-import { StorageFailedError, toStorageError } from "../errors.ts";
+import {
+  errorCode,
+  type HoldfastError,
+  SessionGoneError,
+  StorageFailedError,
+  toStorageError,
+} from "../errors.ts";
 import type { Encoding } from "./layout.ts";
 import { revisionUpTo } from "./revision.ts";
 
@@ -22,6 +28,25 @@ export function identityOf({ dev, ino }: BigIntStats): FileIdentity {
 
 export function isSameFile(a: FileIdentity, b: FileIdentity): boolean {
   return a.dev === b.dev && a.ino === b.ino;
+}
+
+/**
+ * What an operation on a session's log threw, as a typed error: SessionGoneError where nothing has the log's name any more.
+ * @param what could not be done, where the log is there
+ */
+export function toLogError(error: unknown, what: string, path: string, sessionId: string): HoldfastError {
+  if (isGone(error, path)) return new SessionGoneError(sessionId, path);
+  return toStorageError(error, what, { path, sessionId });
+}
+
+/** A link that leads nowhere was not deleted. */
+function isGone(error: unknown, path: string): boolean {
+  if (errorCode(error) !== "ENOENT") return false;
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false; // there is no telling
+  }
 }
 
 /** A log file that is open for reading, up to a size that was fixed when it was opened. */

@@ -1,7 +1,7 @@
 import type { DecodedRecord } from "../../session/records.ts";
 import { breathe, type Pause, STRETCH } from "../breathe.ts";
 import { CorruptError, StorageFailedError } from "../errors.ts";
-import { isSameFile, LogFile } from "./log-file.ts";
+import { isSameFile, LogFile, toLogError } from "./log-file.ts";
 import { type IndexPoint, LogIndex } from "./log-index.ts";
 import { type ScanStart, type ScanStep, scanLog } from "./scan.ts";
 
@@ -26,7 +26,10 @@ export interface LogReading {
   readonly onEnd: (index: LogIndex) => void;
 }
 
-/** The records of a log in order, a bounded page at a time. @throws CorruptError at damage, after all that precedes it */
+/**
+ * The records of a log in order, a bounded page at a time.
+ * @throws CorruptError at damage, after all that precedes it; SessionGoneError where the log was deleted before the first page
+ */
 export async function* logPages(reading: LogReading): AsyncGenerator<readonly DecodedRecord[]> {
   let hasBegun = false;
   try {
@@ -44,8 +47,8 @@ export async function* logPages(reading: LogReading): AsyncGenerator<readonly De
 
 async function* pagesOf(reading: LogReading): AsyncGenerator<readonly DecodedRecord[]> {
   const { id, bodyOffset, fromSeq, known, onStep, onEnd } = reading;
-  const { path, encoding, identity, size } = reading.file;
-  using file = new LogFile({ path, encoding }, size);
+  const { path, identity, size } = reading.file;
+  using file = reopen(reading);
   if (!isSameFile(file.identity, identity) || file.size < size) {
     throw new StorageFailedError("The log was replaced while it was read", {
       place: { path, sessionId: id },
@@ -92,6 +95,14 @@ async function* pagesOf(reading: LogReading): AsyncGenerator<readonly DecodedRec
   }
   if (reading.start === undefined) onEnd(index);
   if (page.length > 0) yield page;
+}
+
+function reopen({ id, file: { path, encoding, size } }: LogReading): LogFile {
+  try {
+    return new LogFile({ path, encoding }, size);
+  } catch (error) {
+    throw toLogError(error, "The log could not be opened", path, id);
+  }
 }
 
 /** Takes the unit at the end of an index into it. */

@@ -10,13 +10,13 @@ import type {
   StoredSession,
   StoredSummary,
 } from "../backend.ts";
-import { ClosedError, errorCode, HoldfastError, toStorageError } from "../errors.ts";
+import { ClosedError, errorCode, HoldfastError, SessionGoneError, toStorageError } from "../errors.ts";
 import { findLog } from "./directory.ts";
 import { readHead } from "./head.ts";
 import { LargeLog } from "./large-log.ts";
 import { assertShortId } from "./layout.ts";
 import { listLogs } from "./listing.ts";
-import { identityOf, LogFile, type LogLocation } from "./log-file.ts";
+import { identityOf, LogFile, type LogLocation, toLogError } from "./log-file.ts";
 import { LogIndex } from "./log-index.ts";
 import { LogIndexes } from "./log-indexes.ts";
 import { readMarked } from "./mark.ts";
@@ -211,7 +211,11 @@ export class JsonlReader implements Disposable {
       try {
         return new LogFile(moved, this.#limits.get(id));
       } catch (again) {
-        throw toStorageError(again, "The log could not be opened", { path: moved.path, sessionId: id });
+        this.#paths.delete(id);
+        const failure = toLogError(again, "The log could not be opened", moved.path, id);
+        // Nothing was read of it.
+        if (failure instanceof SessionGoneError) return undefined;
+        throw failure;
       }
     }
   }

@@ -1,5 +1,5 @@
 import { Breather, breathe } from "../breathe.ts";
-import { StorageFailedError, toStorageError } from "../errors.ts";
+import { StorageFailedError } from "../errors.ts";
 import { type FileSystem, SYSTEM } from "../file-system.ts";
 import { type Finding, isError } from "../finding.ts";
 import type { RepairOptions, RepairPlan, RepairStep, SessionRepair, StoreRepairer } from "../repairer.ts";
@@ -10,7 +10,7 @@ import { draftsIn, type LogEntry } from "./directory.ts";
 import { beginEntry, type EntryBeginning, suspectEntries } from "./examine.ts";
 import { isSettled, PATIENCE, type Patience, unreadable } from "./examine-log.ts";
 import { decodeId, INDEX_SUFFIX, lockFiles } from "./layout.ts";
-import { LogFile } from "./log-file.ts";
+import { LogFile, toLogError } from "./log-file.ts";
 import { remakeHeader } from "./remake-header.ts";
 import { type RepairNames, repairDrafts, repairNames } from "./repair-names.ts";
 import { type RestPiece, restOf } from "./rest.ts";
@@ -60,7 +60,7 @@ class JsonlRepairer implements StoreRepairer {
     if (planned === undefined || step.kind !== "session") throw new TypeError("a step of another plan");
     const { entry, revision, rewrite, names } = planned;
     const place = { path: entry.path, sessionId: step.id };
-    using file = open(entry, place);
+    using file = open(entry, step.id);
     if (file.revision !== revision) {
       throw new StorageFailedError("The log changed after its repair was planned", {
         place,
@@ -242,10 +242,10 @@ async function countCut(
   return count;
 }
 
-function open(entry: LogEntry, place: { readonly path: string }): LogFile {
+function open(entry: LogEntry, sessionId: string): LogFile {
   try {
     return new LogFile(entry);
   } catch (error) {
-    throw toStorageError(error, "The log could not be opened", place);
+    throw toLogError(error, "The log could not be opened", entry.path, sessionId);
   }
 }

@@ -2,12 +2,12 @@ import { lstatSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { SessionRecord } from "../../session/records.ts";
 import { Breather, breathe } from "../breathe.ts";
-import { errorCode, StorageFailedError, toStorageError } from "../errors.ts";
+import { errorCode, StorageFailedError } from "../errors.ts";
 import { type FileOwner, type FileSystem, SYSTEM, writeAll } from "../file-system.ts";
 import { type QuarantineHead, QuarantineWriter } from "../quarantine.ts";
 import type { LogCut } from "./cut.ts";
 import { encodeLines } from "./line-encoder.ts";
-import { LogFile } from "./log-file.ts";
+import { LogFile, toLogError } from "./log-file.ts";
 import { Comparison, isSameFile, isThere, type RepairNames, repairDrafts } from "./repair-names.ts";
 import { type RestPiece, restOf, setPieceAside } from "./rest.ts";
 import { syncFile } from "./settle.ts";
@@ -80,7 +80,7 @@ export async function rewriteLog(
     system.syncFolder(folder);
   } catch (error) {
     discard(made, system);
-    throw toStorageError(error, "The log could not be repaired", { path, sessionId });
+    throw toLogError(error, "The log could not be repaired", path, sessionId);
   }
 }
 

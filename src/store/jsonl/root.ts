@@ -98,6 +98,26 @@ export function homeOrRoot(path: string): string {
   }
 }
 
+/**
+ * A session log is no store: a file that lies where one does is not taken for a database.
+ * @throws StoreNotFoundError, which names its root where there is one
+ */
+export function assertNoLog(path: string): void {
+  const name = basename(path);
+  const folder = dirname(resolveStorePath(path));
+  const project = isLogName(name) ? dirname(folder) : folder;
+  const isInRoot = isProjectFolderName(basename(project));
+  if (!isLogName(name) && (!isInRoot || flatLog(name) === undefined)) return;
+  if (isDatabaseFile(path)) return;
+  throw new StoreNotFoundError(
+    path,
+    "The file is the log of one session, not a store",
+    isInRoot
+      ? `Name the root of the session logs: ${dirname(project)}`
+      : "`holdfast sessions import` takes it into a store.",
+  );
+}
+
 function isUsedRoot(path: string): boolean {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return false;
   return wasRoot(path) || hasLog(path);

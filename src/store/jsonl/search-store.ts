@@ -3,13 +3,13 @@ import { skimRecord } from "../../session/search/skim.ts";
 import type { StoredSummary } from "../backend.ts";
 import { breathe, STRETCH } from "../breathe.ts";
 import { decodeOwnHeader } from "../cold-read.ts";
-import { errorCode, NotFoundError, toStorageError } from "../errors.ts";
+import { errorCode, NotFoundError } from "../errors.ts";
 import { newestFirst } from "../search/newest-first.ts";
 import type { SearchedSession, SearchedStore, Stretch } from "../search/searched-store.ts";
 import { findLog } from "./directory.ts";
 import { readHead } from "./head.ts";
 import { listLogs } from "./listing.ts";
-import { LogFile } from "./log-file.ts";
+import { LogFile, toLogError } from "./log-file.ts";
 import { usedRoot } from "./root.ts";
 import { scanLog } from "./scan.ts";
 
@@ -58,7 +58,7 @@ function openLog(root: string, sessionId: string): LogFile {
     } catch (error) {
       // It may have got another name meanwhile.
       if (errorCode(error) === "ENOENT" && tries < MOST_TRIES) continue;
-      throw toStorageError(error, "The log could not be opened", { path: entry.path, sessionId });
+      throw toLogError(error, "The log could not be opened", entry.path, sessionId);
     }
   }
 }

@@ -23,7 +23,7 @@ import { Redactor } from "./redact/redactor.ts";
 const HINT = "`holdfast sessions export --help` says how it is used.";
 
 /** What is said of a file to write that cannot be looked at. */
-const UNUSABLE = "The file that -o names cannot be used";
+const UNUSABLE = "The path that -o names cannot be used";
 
 export interface ExportFlags {
   readonly all: boolean;
@@ -127,10 +127,10 @@ async function run(
 async function namedSessions(
   store: SessionPersistence,
   ids: readonly string[],
-  { path }: StoreName,
+  name: StoreName,
 ): Promise<string[]> {
   const found = new Set<string>();
-  for (const id of ids) found.add(await resolveSessionId(store, id, path));
+  for (const id of ids) found.add(await resolveSessionId(store, id, name));
   return [...found];
 }
 
@@ -163,9 +163,12 @@ function assertUsable(file: string, name: StoreName): void {
     throw new UsageError(`-o names a file in a folder that is not there: ${shown}`, "Make the folder first.");
   if (around !== "folder")
     throw new UsageError(`-o names a file in what is no folder: ${shown}`, "Name another path.");
-  const kind = lookAt(file, UNUSABLE);
-  if (kind === "folder" || file.endsWith("/"))
-    throw new UsageError("-o names a folder", "Name a file in it.");
+  const kind = lookAt(resolve(file), UNUSABLE);
+  if (kind === "folder") throw new UsageError("-o names a folder", "Name a file in it.");
+  if (file.endsWith("/")) {
+    const what = kind === undefined ? "a folder that is not there" : "a file as if it were a folder";
+    throw new UsageError(`-o names ${what}`, "Leave the slash at the end out, or name a file in a folder.");
+  }
   if (kind === "other")
     throw new UsageError("-o names no file", "Leave it out, and redirect the output there.");
   const path = resolveStorePath(file);

@@ -46,6 +46,7 @@ export async function importSessions(paths: readonly string[], command: ImportCo
   const to = parseStoreName(command.to);
   for (const path of paths) {
     if (path === "" || path.includes("\0")) throw new UsageError(`${JSON.stringify(path)} is no path`, HINT);
+    if (path === "-") throw new UsageError("Sessions are not read from stdin", "Name a file, or a folder.");
     // What is not there is told of as a file that cannot be read.
     if (lookAt(path, "What is to be imported cannot be read") === undefined) continue;
     // Of the files of a database none may be opened beside it: that drops its lock.

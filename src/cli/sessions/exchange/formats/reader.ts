@@ -4,7 +4,7 @@ import { lookAt, type PathKind } from "../../../../store/look-at.ts";
 import { shellWord } from "../../next-step.ts";
 import { beginningOf } from "./beginning.ts";
 import { exportReader } from "./read-export.ts";
-import { logReader } from "./read-log.ts";
+import { isOtherJson, logReader } from "./read-log.ts";
 import { rootReader } from "./read-root.ts";
 
 /** What lies at a path, as far as a reader needs it to know its own format. */
@@ -35,7 +35,8 @@ const READERS: readonly ImportReader[] = [rootReader, exportReader, logReader];
  */
 export async function* readSessions(path: string, to = "STORE"): AsyncGenerator<ExaminedSession> {
   const kind = lookAt(path);
-  if (kind === undefined) throw new StoreNotFoundError(path, "There is nothing to import", "Check the path.");
+  if (kind === undefined)
+    throw new StoreNotFoundError(path, "There is no such file or folder", "Check the path.");
   if (kind === "other") {
     throw new StorageFailedError("It is neither a file nor a folder", {
       place: { path },
@@ -43,7 +44,8 @@ export async function* readSessions(path: string, to = "STORE"): AsyncGenerator<
     });
   }
   const file = { path, kind, beginning: kind === "file" ? await beginningOf(path) : new Uint8Array() };
-  const reader = isOtherExport(file) ? undefined : READERS.find((candidate) => candidate.knows(file));
+  const isOther = isOtherExport(file) || (await isOtherJson(file));
+  const reader = isOther ? undefined : READERS.find((candidate) => candidate.knows(file));
   if (reader === undefined) throw unknownFormat(file, to);
   yield* reader.sessions(path);
 }
@@ -76,5 +78,8 @@ function reasonOf(file: ImportFile, to: string): readonly [string, string] {
       "Export the sessions with --format jsonl, and import that.",
     ];
   }
-  return ["The format of the file is unknown", `It can be ${READERS.map(({ name }) => name).join(", or ")}.`];
+  return [
+    "The file is no session log, nor an export of sessions",
+    `It can be ${READERS.map(({ name }) => name).join(", or ")}.`,
+  ];
 }
