@@ -1,7 +1,7 @@
 import type { RuntimeConfig } from "../host/config.ts";
 import { type RawOptions, UsageError } from "../host/usage.ts";
 import { HoldfastError } from "../session/errors.ts";
-import { type Answer, earlyEnd, runTurn, type TurnSource, type TurnView } from "./conversation/source.ts";
+import { type Answer, earlyEnd, runTurn, type TurnSource } from "./conversation/source.ts";
 import { EXIT, reportError } from "./exit-codes.ts";
 import { type InvokeTarget, invokeTarget } from "./invoke-target.ts";
 import { jsonText } from "./json-text.ts";
@@ -43,14 +43,43 @@ async function answer(
 ): Promise<number> {
   await using resources = new AsyncDisposableStack();
   const source = await openSource(target, resources);
-  const view = json ? undefined : await terminalView();
-  const turn = await runTurn(source, input, view, signal);
+  const isTerminal = process.stdout.isTTY === true;
+  const run = json ? runUnseen : isTerminal ? showTurn : keepTurn;
+  const turn = await run(source, input, signal);
   if (json) writeJson(turn);
-  else if (view === undefined) writeMessage(turn);
+  else if (!isTerminal) writeMessage(turn.message);
   const early = earlyEnd(turn);
   if (early === undefined) return EXIT.ok;
   process.stderr.write(`holdfast: ${printableLine(early)}\n`);
   return EXIT.failure;
+}
+
+function runUnseen(source: TurnSource, input: string, signal: AbortSignal): Promise<Answer> {
+  return runTurn(source, input, undefined, signal);
+}
+
+/** Shows a Turn on the terminal while it runs. */
+async function showTurn(source: TurnSource, input: string, signal: AbortSignal): Promise<Answer> {
+  const { TerminalView, terminalStyle } = await import("./conversation/terminal-view.ts");
+  const view = new TerminalView(new Output(true), terminalStyle(process.env));
+  try {
+    return await runTurn(source, input, view, signal);
+  } catch (error) {
+    if (signal.aborted) process.stderr.write("[stopped]\n");
+    throw error;
+  }
+}
+
+/** Of a Turn that is cancelled, writes what there is of its answer. */
+async function keepTurn(source: TurnSource, input: string, signal: AbortSignal): Promise<Answer> {
+  const { AnswerText } = await import("./conversation/answer-text.ts");
+  const kept = new AnswerText();
+  try {
+    return await runTurn(source, input, kept, signal);
+  } catch (error) {
+    if (signal.aborted) writeMessage(kept.text);
+    throw error;
+  }
 }
 
 async function openSource(target: InvokeTarget, resources: AsyncDisposableStack): Promise<TurnSource> {
@@ -86,13 +115,7 @@ class StoreInUseError extends HoldfastError {
   }
 }
 
-async function terminalView(): Promise<TurnView | undefined> {
-  if (process.stdout.isTTY !== true) return undefined;
-  const { TerminalView, terminalStyle } = await import("./conversation/terminal-view.ts");
-  return new TerminalView(new Output(true), terminalStyle(process.env));
-}
-
-function writeMessage({ message }: Answer): void {
+function writeMessage(message: string): void {
   if (message !== "") process.stdout.write(message.endsWith("\n") ? message : `${message}\n`);
 }
 

@@ -4,7 +4,7 @@ import { listenFlags, SETTINGS_HELP, withAgentFlags } from "./agent-flags.ts";
 import { EXIT } from "./exit-codes.ts";
 import { flag, rawOptions, WRAPPED } from "./options.ts";
 import { addSessions, STORES } from "./sessions/program.ts";
-import { assertCommand, usageErrorOf, withHelpHint } from "./usage-errors.ts";
+import { assertCommand, assertValues, usageErrorOf, withHelpHint } from "./usage-errors.ts";
 
 /** Runs the command that `args` name and returns the exit code. Each command's module is loaded when it is called. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -13,6 +13,7 @@ export async function run(args: readonly string[]): Promise<number> {
     code = exitCode;
   });
   assertCommand(program, args);
+  assertValues(program, args);
   try {
     await program.parseAsync(args, { from: "user" });
     return code;

@@ -2,6 +2,9 @@ import type { CommanderError, Option } from "@commander-js/extra-typings";
 import { nearestName } from "../host/nearest-name.ts";
 import { UsageError } from "../host/usage.ts";
 
+/** Flags that every command has beside its options. */
+const HELP: readonly string[] = ["-h", "--help"];
+
 /** What is looked at of a command. */
 interface Tree {
   readonly commands: readonly Tree[];
@@ -92,9 +95,37 @@ export function assertCommand(program: Tree, args: readonly string[]): void {
   throw unknownCommand(program, command, path, rest);
 }
 
+/**
+ * Of a flag whose value was left out the next one would be taken for it, and a store made of that name. A value that
+ * begins so all the same is given with `=`.
+ * @throws UsageError where the value of a flag is the name of one, or begins as these do
+ */
+export function assertValues(program: Tree, args: readonly string[]): void {
+  const options = commandOf(program, args).above.flatMap((command) => command.options);
+  const named = (word: string) => options.find(({ long, short }) => word === long || word === short);
+  for (let at = 0; at < args.length && args[at] !== "--"; at += 1) {
+    const option = named(args[at] ?? "");
+    if (option?.required !== true) continue;
+    at += 1;
+    const value = args[at];
+    // That one which is no flag stands there, is told first.
+    if (value === undefined || option.hidden) continue;
+    const flag = option.long ?? option.flags;
+    const isName = named(value) !== undefined || HELP.includes(value);
+    if (!isName && !value.startsWith("--")) continue;
+    // Other words may be a key.
+    const shown = isName ? value : "VALUE";
+    throw new UsageError(
+      `${flag} has no value: ${isName ? value : "what looks like a flag"} follows it`,
+      `A value that begins like a flag is given with =, as ${flag}=${shown}.`,
+    );
+  }
+}
+
 /** The command that the words of a command line lead to, and those that are left. Before a word may stand `help`. */
 function commandOf(program: Tree, args: readonly string[]) {
   let command = program;
+  const above = [program];
   const path: string[] = [];
   let at = 0;
   for (; at < args.length; at += 1) {
@@ -109,9 +140,10 @@ function commandOf(program: Tree, args: readonly string[]) {
     const next = command.commands.find((below) => below.name() === word);
     if (next === undefined) break;
     command = next;
+    above.push(next);
     path.push(word);
   }
-  return { command, path, rest: args.slice(at) };
+  return { command, above, path, rest: args.slice(at) };
 }
 
 function unknownCommand(

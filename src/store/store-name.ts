@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { looksLikeDatabase } from "./database-file.ts";
 import { HoldfastError, StorageFailedError, toStorageError } from "./errors.ts";
-import { homeOrRoot } from "./jsonl/root.ts";
+import { assertNoLog, homeOrRoot } from "./jsonl/root.ts";
 import { resolveStorePath } from "./paths.ts";
 
 /** A store as a person names it: which backend keeps it, and where it lies. */
@@ -45,6 +45,13 @@ export function parseStoreName(name: string): StoreName {
     );
   }
   return { kind: looksLikeDatabase(path) ? "sqlite" : "jsonl", path };
+}
+
+/** As {@link parseStoreName}, of a store that is meant as a whole. @throws StoreNotFoundError, too, for a path of a session log */
+export function parseWholeStoreName(name: string): StoreName {
+  const store = parseStoreName(name);
+  if (store.kind === "sqlite" && store.path === name) assertNoLog(name);
+  return store;
 }
 
 /** The store of a kind that is known, as a prefix or a flag says it. A home of dsh means the logs in it. */

@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { JsonlFormat } from "../../src/cli/sessions/exchange/formats/jsonl.ts";
+import { isOtherJson } from "../../src/cli/sessions/exchange/formats/read-log.ts";
 import { readSessions } from "../../src/cli/sessions/exchange/formats/reader.ts";
 import { decodeHeader } from "../../src/session/header.ts";
 import { recordTexts, type SessionRecord } from "../../src/session/records.ts";
@@ -174,4 +175,36 @@ test.each([
   await Bun.write(folder.at(place), log("s"));
   await Bun.write(folder.at(`${named}/session.jsonl`), log("stray"));
   expect((await read(folder.at(named))).map(({ id }) => id)).toEqual(["stray", "s"]);
+});
+
+describe("a file that begins with a brace", () => {
+  const HEADER = '{"type":"session","version":0,"id":"s","createdAt":1,"delegationDepth":0}';
+  const isOther = async (text: string) => {
+    await using folder = await TempFolder.create();
+    const path = folder.at("file");
+    await Bun.write(path, text);
+    return await isOtherJson({ path, kind: "file", beginning: Buffer.from(text).subarray(0, 64) });
+  };
+
+  test.each([
+    ["a header", HEADER],
+    ["the header of a row", '{"version":0,"id":"s","createdAt":1}'],
+    ["a header of a later version", '{"type":"session","version":7}'],
+    ["an event, where the header is lost", '{"type":"turn/start","seq":3,"time":1,"data":{"turn":1}}'],
+    ["an event that is larger than what is looked at", `{"type":"x","data":"${"x".repeat(70_000)}","seq":3}`],
+    ["a header with a flipped bit", HEADER.replace(',"id"', ',#id"')],
+    ["a header that was cut short", HEADER.slice(0, 12)],
+  ])("may be a session log: %s", async (_, line) => {
+    expect(await isOther(`${line}\n{"type":"turn/end","seq":1}\n`)).toBe(false);
+  });
+
+  test.each([
+    ["over many lines", '{\n  "name": "x",\n  "version": "1.0.0"\n}\n'],
+    ["in one line", '{"name":"x","version":"1.0.0"}'],
+    ["in one line that is larger than what is looked at", `{"name":"${"x".repeat(70_000)}"}`],
+    ["a log of another tool", '{"type":"user","message":"hi"}\n{"type":"assistant"}\n'],
+    ["no JSON at all", "{ this is no JSON"],
+  ])("is something else: %s", async (_, text) => {
+    expect(await isOther(text)).toBe(true);
+  });
 });

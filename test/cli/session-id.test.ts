@@ -35,6 +35,12 @@ describe.each(FEW_STORES)("in %s", (...kind) => {
         expect(await rejectionOf(resolveSessionId(store, id))).toBeInstanceOf(NotFoundError);
       const missing = await rejectionOf(resolveSessionId(store, "xyy"));
       expect(missing).toMatchObject({ code: "not-found", hint: "Did you mean xyz?" });
+      const far = await rejectionOf(resolveSessionId(store, "nothing", { kind: "jsonl", path: "my logs" }));
+      expect(far).toMatchObject({
+        code: "not-found",
+        place: { path: "my logs" },
+        hint: "`holdfast sessions list 'jsonl:my logs'` lists those that are there.",
+      });
       const error = await rejectionOf(resolveSessionId(store, "a"));
       expect(error).toBeInstanceOf(AmbiguousIdError);
       expect(error).toMatchObject({ code: "ambiguous-id", candidates: ["ab", "abc", "abd"] });
@@ -44,7 +50,7 @@ describe.each(FEW_STORES)("in %s", (...kind) => {
 
 test("of many ids that begin alike ten are named, and how many there are more", async () => {
   const many = Array.from({ length: 25 }, (_, k) => ({ id: `s${10 + k}` }));
-  const error = await rejectionOf(onlyIdWith("s", many, "/a.db"));
+  const error = await rejectionOf(onlyIdWith("s", many, { kind: "sqlite", path: "/a.db" }));
   expect(String(Object(error).explain())).toBe(
     '25 sessions have an id that begins with "s"\n  where: file /a.db\n' +
       "  hint: Give more of one of these: s10, s11, s12, s13, s14, s15, s16, s17, s18, s19, and 15 more",

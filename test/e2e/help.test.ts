@@ -124,6 +124,11 @@ describe("a mistake is told on stderr with exit code 2:", () => {
       ["serve", "--port"],
       /^holdfast: --port needs a value\n {2}hint: `holdfast serve --help`/,
     ],
+    [
+      "a flag in the place of a value",
+      ["invoke", "--session-db", "--json", "say x"],
+      /^holdfast: --session-db has no value: --json follows it\n {2}hint: .* given with =, as --session-db=--json\.\n$/,
+    ],
     ["a word too many", ["serve", "now"], /^holdfast: There is 1 argument, and none can be given/],
     [
       "a text without quotes, with them",

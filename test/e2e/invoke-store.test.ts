@@ -5,6 +5,7 @@ import { HostLab } from "../fixtures/host-lab.ts";
 import { HostProcess } from "../fixtures/host-process.ts";
 import { forever } from "../fixtures/model-replies.ts";
 import { delta, finish, sseReply, statusReply, textReply } from "../fixtures/provider-server.ts";
+import { TailProcess } from "../fixtures/tail-process.ts";
 import { TempFolder } from "../fixtures/temp-folder.ts";
 
 // Real processes, perhaps on a busy machine.
@@ -69,18 +70,19 @@ describe("invoke on a store", () => {
   test.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ] as const)("%s ends the Turn as cancelled", async (signal, code) => {
+  ] as const)("%s ends the Turn as cancelled, and prints what there is of it", async (signal, code) => {
     await using lab = await HostLab.create(sseReply([delta({ content: "Let me " }), forever()]));
+    await using follower = new TailProcess("sessions", "tail", "default", lab.store, "-f", "--events");
     await using child = Bun.spawn([executablePath(), "invoke", ...lab.args, "Hi!"], {
       stdio: ["ignore", "pipe", "pipe"],
       env: cleanEnvironment(),
       timeout: 20_000,
     });
-    await lab.server.request(0);
+    await follower.stdout.waitFor(/"Let me "/);
     child.kill(signal);
     await child.exited;
     const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-    expect({ code: child.exitCode, stdout, stderr }).toEqual({ code, stdout: "", stderr: "" });
+    expect({ code: child.exitCode, stdout, stderr }).toEqual({ code, stdout: "Let me \n", stderr: "" });
     const { stdout: shown } = await runHoldfast(["sessions", "show", "default", lab.store]);
     expect(shown).toContain("Turn 1 ended: aborted by user");
   });

@@ -32,7 +32,7 @@ describe.skipIf(process.platform === "win32")("invoke at a terminal", () => {
     await terminal.sees(/Well, /);
     terminal.type("\x03");
     expect(await terminal.exited).toEqual({ code: 130 });
-    expect(terminal.text).toMatch(/^Well, (\^C)?\r\n$/);
+    expect(terminal.text).toMatch(/^Well, (\^C)?\r\n\[stopped\]\r\n$/);
     const { stdout } = await runHoldfast(["sessions", "show", "default", lab.store]);
     expect(stdout).toContain("Turn 1 ended: aborted by user");
   });
@@ -48,7 +48,7 @@ describe.skipIf(process.platform === "win32")("invoke at a terminal", () => {
     await terminal.sees(/^\r\nthree $/);
     terminal.type("\x03");
     expect(await terminal.exited).toEqual({ code: 130 });
-    expect(terminal.text.replace("^C", "")).toBe("One two \r\nthree fo\r\n");
+    expect(terminal.text.replace("^C", "")).toBe("One two \r\nthree fo\r\n[stopped]\r\n");
   });
 
   test("says so when the Host goes away in the middle of the Turn", async () => {

@@ -118,7 +118,7 @@ describe("invoke", () => {
 });
 
 describe("invoke that is interrupted", () => {
-  test("cancels its Turn on the Host and ends with 130", async () => {
+  test("cancels its Turn on the Host, prints what there is of it, and ends with 130", async () => {
     await using lab = await HostLab.create(hangingReply("Well, "), textReply("Next."));
     const host = await lab.start();
     await using child = Bun.spawn([executablePath(), "invoke", "--url", host.url, "Hi!"], {
@@ -131,7 +131,7 @@ describe("invoke that is interrupted", () => {
     child.kill("SIGINT");
     await child.exited;
     expect({ code: child.exitCode, signal: child.signalCode }).toEqual({ code: 130, signal: null });
-    expect(await stdout.whole).toBe("");
+    expect(await stdout.whole).toBe("Well, \n");
     const { events } = await host.client.read();
     expect(events.at(-1)).toMatchObject({
       type: "turn/end",

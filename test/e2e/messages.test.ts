@@ -38,7 +38,7 @@ test("a Host that dies in the middle of an invocation may have recorded it, and 
   await provider.request(0);
   process.kill(host.pid, "SIGKILL");
   const { stderr, code } = await invocation;
-  expect(stderr).toContain("went away before it answered");
+  expect(stderr).toContain("went away in the middle of the Turn");
   expect(stderr).toContain("may have been recorded");
   expect(code).toBe(1);
   never.resolve();

@@ -35,7 +35,20 @@ test("commands that read take the beginning of an id where it is the only one; o
   const report = linesOf(await sessions(folder, "copy", "mi", "--from", "a.db", "--to", "c.db", "--json"));
   const reason = expect.stringContaining("Give more of one of these: milk, milk-and-bread");
   expect(report).toMatchObject([{ id: "mi", state: "failed", code: "ambiguous-id", reason }]);
-  expect((await sessions(folder, "verify", "a.db", "x")).code).toBe(3);
+  const lists = "`holdfast sessions list sqlite:a.db` lists those that are there.";
+  for (const command of ["verify", "compact"])
+    expect(await sessions(folder, command, "a.db", "x")).toMatchObject({
+      code: 3,
+      stderr: `holdfast: 1 session that was named is not there\n  hint: ${lists}\n`,
+    });
+  expect(await sessions(folder, "fork", "x", "a.db")).toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(
+      /^holdfast: There is no session "x"\n.*\n {2}hint: `holdfast sessions list /,
+    ),
+  });
+  const absent = await sessions(folder, "copy", "x", "--from", "a.db", "--to", "c.db");
+  expect(absent).toMatchObject({ code: 3, stdout: expect.stringContaining(lists) });
   const misspelt = await sessions(folder, "show", "mikl-and-bread", "a.db");
   expect(misspelt).toMatchObject({
     code: 3,

@@ -141,21 +141,30 @@ describe("sessions import", () => {
   test("names what it reads where a file is something else, and refuses the store itself", async () => {
     await using folder = await withTwo();
     await Bun.write(folder.at("note.txt"), "Buy milk.\n");
+    await Bun.write(folder.at("package.json"), '{\n  "name": "notes",\n  "version": "1.0.0"\n}\n');
     await Bun.write(folder.at("one.json"), '{"sessions":[\n]}\n');
-    const files = ["note.txt", "one.json", "a.db", "gone", "note.txt/gone"];
+    const files = ["note.txt", "package.json", "one.json", "a.db", "gone", "note.txt/gone"];
     const unknown = await sessions(folder, "import", ...files, "--to", "logs");
     expect(unknown.code).toBe(7);
+    const isNone = (name: string) =>
+      `failed ${name}: The file is no session log, nor an export of sessions\n` +
+      "  hint: It can be a root of session logs, or JSON Lines that `sessions export` wrote, or a session log.\n";
     expect(unknown.stdout.replace(/ \(file .*\)/g, "")).toBe(
-      "failed note.txt: The format of the file is unknown\n" +
-        "  hint: It can be a root of session logs, or JSON Lines that `sessions export` wrote, or a session log.\n" +
+      isNone("note.txt") +
+        isNone("package.json") +
         "failed one.json: It is not the format of an export that can be read back\n" +
         "  hint: Export the sessions with --format jsonl, and import that.\n" +
         "failed a.db: It is a SQLite database\n" +
         "  hint: Copy its sessions: `holdfast sessions copy --all --from a.db --to logs`.\n" +
-        "failed gone: There is nothing to import\n  hint: Check the path.\n" +
-        "failed note.txt/gone: There is nothing to import\n  hint: Check the path.\n" +
-        "0 read, 0 imported, 0 already there, 5 failed\n",
+        "failed gone: There is no such file or folder\n  hint: Check the path.\n" +
+        "failed note.txt/gone: There is no such file or folder\n  hint: Check the path.\n" +
+        "0 read, 0 imported, 0 already there, 6 failed\n",
     );
+    expect(await sessions(folder, "import", "-", "--to", "logs")).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "holdfast: Sessions are not read from stdin\n  hint: Name a file, or a folder.\n",
+    });
     for (const own of ["a.db", "a.db-shm", "a.db.lock"]) {
       if (!existsSync(folder.at(own))) continue;
       expect(await sessions(folder, "import", own, "--to", "a.db")).toMatchObject({ code: 2, stdout: "" });

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import { type CommandOptions, type Finished, runHoldfast } from "../fixtures/executable.ts";
 import { folderState } from "../fixtures/folder-state.ts";
 import { plantSmall } from "../fixtures/stored-sessions.ts";
@@ -70,6 +70,21 @@ describe("which store is read", () => {
       expect(stderr).toMatch(ONE_MESSAGE);
     }
     expect(await folderState(folder.path)).toEqual([]);
+  });
+
+  test("is not the log of one session: the root is named, or how to take the log into a store", async () => {
+    await using folder = await TempFolder.create();
+    await plantSmall(`jsonl:${folder.at("logs")}`, ["s"]);
+    const log = "logs/--srv-x--/s/session.jsonl.zstd";
+    await mkdir(folder.at("alone"));
+    await copyFile(folder.at(log), folder.at("alone/session.jsonl.zstd"));
+    const rooted = await list([log], { cwd: folder.path });
+    expect(rooted).toMatchObject({ code: 3, stdout: "" });
+    expect(rooted.stderr).toStartWith("holdfast: The file is the log of one session, not a store\n");
+    expect(rooted.stderr).toEndWith(`  hint: Name the root of the session logs: ${folder.at("logs")}\n`);
+    const alone = await list(["alone/session.jsonl.zstd"], { cwd: folder.path });
+    expect(alone.code).toBe(3);
+    expect(alone.stderr).toEndWith("  hint: `holdfast sessions import` takes it into a store.\n");
   });
 
   test.each([

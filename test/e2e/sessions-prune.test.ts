@@ -104,6 +104,15 @@ test("sessions prune needs a yes, and a store that nobody writes", async () => {
   expect(await listed(folder, "a.db")).toEqual(["h40 ok 3"]);
 });
 
+test("sessions prune asks nothing, and is done, where there is nothing to delete", async () => {
+  await using folder = await aged(FEW_STORES[0], 1);
+  expect(await sessions(folder, "prune", "--older-than", "1d", "a.db")).toEqual({
+    code: 0,
+    stdout: "0 sessions to delete from sqlite:a.db; nothing was changed\n",
+    stderr: "",
+  });
+});
+
 test("sessions prune leaves alone what it cannot tell the age of", async () => {
   await using folder = await fewSessions(FEW_STORES[2], (open) => plantTurns(open, "a"));
   appendFileSync(

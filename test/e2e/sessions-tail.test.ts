@@ -28,6 +28,7 @@ function tail(...args: readonly string[]): Promise<Finished> {
   return runHoldfast(["sessions", "tail", ...args]);
 }
 
+const OPEN = "holdfast: the last Turn is open: it is running now, or it was interrupted\n";
 const AT = { turn: 2, step: 1 };
 const PIECES = Array.from({ length: 5_000 }, (_, k) => `${k} `);
 /** A Turn that is longer than what is read at once. */
@@ -49,7 +50,7 @@ describe("the end of a session", () => {
     await withStore(store, (opened) => plant(opened, "s", LONG));
     const before = await folderState(folder.path);
     const expected = "\nTurn 2, 2023-11-14 22:13:20 (UTC)\n\nUser\n  Count\\u001b[2J\n\nAssistant\n  Done\n";
-    expect(await tail("s", store, "-n", "2")).toEqual({ code: 0, stdout: expected, stderr: "" });
+    expect(await tail("s", store, "-n", "2")).toEqual({ code: 0, stdout: expected, stderr: OPEN });
     const lines = (await tail("s", store, "-n", "2", "--json")).stdout.trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
       { kind: "user", seq: 4, turn: 2 },
@@ -64,6 +65,22 @@ describe("the end of a session", () => {
     );
     expect((await tail("s", store, "-n", "0")).stdout).toBe("");
     expect(await folderState(folder.path)).toEqual(before);
+  });
+
+  test.each(["a.db", "logs"])("shows an answer that goes on as far as it came: %s", async (name) => {
+    await using folder = await TempFolder.create();
+    const store = folder.at(name);
+    const told = PIECES.join("").trimEnd();
+    const open = `, 2023-11-14 22:13:20\n\nUser\n  Count\\u001b[2J\n\nAssistant, so far\n  ${told}\n`;
+    await withStore(store, (opened) => plant(opened, "s", LONG.slice(0, -1)));
+    for (const count of ["1", "3"]) {
+      const { code, stdout, stderr } = await tail("s", store, "-n", count, "--full");
+      expect({ code, stderr }).toEqual({ code: 0, stderr: OPEN });
+      expect(stdout.replace(" (UTC)", "")).toEndWith(`\nTurn 2${open}`);
+    }
+    expect((await tail("s", store, "-n", "0")).stdout).toBe("");
+    const { stdout, stderr } = await tail("s", store, "-n", "1", "--json");
+    expect({ stderr, shown: JSON.parse(stdout) }).toMatchObject({ stderr: OPEN, shown: { kind: "user" } });
   });
 
   test("is that before the damage, which stderr names", async () => {

@@ -74,7 +74,10 @@ describe.each(["--session-db", "--session-dir"] as const)("verify %s", (flag) =>
       plant(store, "s", recordsOfDrafts([turnStart(1), userMessage("hi")])),
     );
     const finished = await verify(["s", "gone", flag, path, "--json"], { cwd: folder.path });
-    expect(finished).toMatchObject({ code: 3, stderr: "" });
+    expect(finished).toMatchObject({
+      code: 3,
+      stderr: `holdfast: 1 session that was named is not there\n  hint: \`holdfast sessions list ${name}\` lists those that are there.\n`,
+    });
     const found = "Turn 1";
     expect(linesOf(finished)).toMatchObject([
       { kind: "store", store: name, state: "ok", errors: 0, notes: 0 },
@@ -107,7 +110,10 @@ describe("verify ends with", () => {
       rewriteBody(database, 8, "Remember", "Forget", { fixChecksum: false }),
     );
     const { code, stdout, stderr } = await verify(["default", "gone", "--session-db", folder.at("a.db")]);
-    expect({ code, stderr }).toEqual({ code: 5, stderr: "" });
+    expect({ code, stderr }).toEqual({
+      code: 5,
+      stderr: expect.stringContaining("1 session that was named"),
+    });
     const lines = stdout.split("\n");
     expect(lines[0]).toMatch(/^error damaged in default: .*expected .*, found .* \(file .*, .*seq 8.*\)$/);
     expect(lines.slice(-5)).toEqual([

@@ -19,7 +19,7 @@ export type TurnUpdate =
   | {
       readonly kind: "text" | "reasoning";
       readonly text: string;
-      /** Texts of the same block belong together. */
+      /** Texts of the same block belong together. It begins with its Turn and its Step: `2/1/0`. */
       readonly block: string;
     }
   | { readonly kind: "call"; readonly callId: string; readonly name: string; readonly arguments: string }

@@ -15,7 +15,7 @@ import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
 import { type CompactReport, reportJson, reportText, summaryJson, summaryText } from "./compact-report.ts";
 import { isGone, tellGone } from "./gone.ts";
-import { resolveSessionId } from "./session-id.ts";
+import { resolveSessionId, tellMissing } from "./session-id.ts";
 import { idsOldestFirst } from "./summaries.ts";
 
 export interface CompactFlags {
@@ -104,6 +104,7 @@ class CompactCommand {
         `holdfast: stopped; ${notTried} of ${ids.length} sessions are left as they were\n`,
       );
     tellGone(this.#gone);
+    tellMissing(missing.length, this.#name);
     if (fault !== undefined) throw fault;
     for (const report of reports) {
       if (report.state === "refused" || report.state === "failed") return exitCodeFor(report.error.code);
@@ -130,7 +131,10 @@ class CompactCommand {
 
   async #resolve(store: SessionPersistence, given: string): Promise<string | undefined> {
     try {
-      return await resolveSessionId(store, given, resolveStorePath(this.#name.path));
+      return await resolveSessionId(store, given, {
+        ...this.#name,
+        path: resolveStorePath(this.#name.path),
+      });
     } catch (error) {
       if (error instanceof NotFoundError) return undefined;
       throw error;

@@ -1,5 +1,6 @@
 import { formatPlace } from "../../session/errors.ts";
 import type { CopyResult } from "../../store/copy.ts";
+import { NotFoundError } from "../../store/errors.ts";
 import { TORN_END } from "../../store/finding.ts";
 import type { SessionSummary } from "../../store/persistence.ts";
 import { counted } from "../counted.ts";
@@ -17,7 +18,8 @@ export function toReport(result: CopyResult): CopyReport {
   const { id, error } = result;
   const where = formatPlace(error.place);
   const said = where === "" ? error.message : `${error.message} (${where})`;
-  const reason = error instanceof AmbiguousIdError ? `${said}. ${error.hint}` : said;
+  const isOtherId = error instanceof AmbiguousIdError || error instanceof NotFoundError;
+  const reason = isOtherId ? `${said}. ${error.hint}` : said;
   return { id, state: "failed", code: error.code, reason };
 }
 

@@ -3,7 +3,13 @@ import { copySession } from "../../store/copy.ts";
 import { HoldfastError } from "../../store/errors.ts";
 import { openStore, openStoreReadOnly } from "../../store/open-store.ts";
 import type { SessionPersistence } from "../../store/persistence.ts";
-import { formatStoreName, isSameStore, parseStoreName, type StoreName } from "../../store/store-name.ts";
+import {
+  formatStoreName,
+  isSameStore,
+  parseStoreName,
+  parseWholeStoreName,
+  type StoreName,
+} from "../../store/store-name.ts";
 import { counted } from "../counted.ts";
 import { EXIT, exitCodeFor } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
@@ -42,7 +48,7 @@ export async function copy(ids: readonly string[], command: CopyCommand): Promis
     throw new UsageError("--all and single sessions exclude each other", HINT);
   if (!command.all && ids.length === 0)
     throw new UsageError("No session is named", `Name some, or say --all. ${HINT}`);
-  const from = parseStoreName(command.from);
+  const from = parseWholeStoreName(command.from);
   const to = parseStoreName(command.to);
   if (isSameStore(from, to)) throw new UsageError("--from and --to name the same store", HINT);
   // After a second one, too, what is written is whole, and the lock is freed with the process.
@@ -59,7 +65,7 @@ async function run(
   { from, to, signal, output }: { from: StoreName; to: StoreName; signal: AbortSignal; output: Output },
 ): Promise<number> {
   await using source = await openStoreReadOnly(from, { clock: Date.now });
-  const wanted = all ? await everySession(source) : await namedSessions(source, ids);
+  const wanted = all ? await everySession(source) : await namedSessions(source, ids, from);
   // Where nothing can be copied, no store is made for it.
   const isNeeded = wanted.some(({ refusal }) => refusal === undefined);
   await using target = isNeeded
@@ -140,12 +146,16 @@ async function everySession(source: SessionPersistence): Promise<Wanted[]> {
 }
 
 /** The named sessions, each once. */
-async function namedSessions(source: SessionPersistence, ids: readonly string[]): Promise<Wanted[]> {
+async function namedSessions(
+  source: SessionPersistence,
+  ids: readonly string[],
+  from: StoreName,
+): Promise<Wanted[]> {
   const wanted = new Map<string, Wanted>();
   for (const given of ids) {
     let id = given;
     try {
-      id = await resolveSessionId(source, given);
+      id = await resolveSessionId(source, given, from);
       if (wanted.has(id)) continue;
       await source.stream(id);
       wanted.set(id, { id });

@@ -14,7 +14,7 @@ import { resolveSessionId } from "./session-id.ts";
 export async function storedId(name: StoreName, given: string, instead: string): Promise<string> {
   await using store = await openStoreReadOnly(name, { clock: Date.now });
   try {
-    return await resolveSessionId(store, given, name.path);
+    return await resolveSessionId(store, given, name);
   } catch (error) {
     if (error instanceof NotFoundError) assertUnlocked(name, instead);
     throw error;

@@ -12,7 +12,7 @@ import { printableLine } from "../printable.ts";
 import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
 import { outputColumns } from "../wrap.ts";
-import { onlyIdWith } from "./session-id.ts";
+import { onlyIdWith, tellMissing } from "./session-id.ts";
 import { reportJson, reportText, VerifySummary } from "./verify-report.ts";
 
 export interface VerifyOptions {
@@ -44,7 +44,7 @@ async function run(
   output: Output,
 ): Promise<number> {
   await using examiner = await openExaminer(name);
-  const ids = await resolveIds(examiner, given);
+  const ids = await resolveIds(examiner, given, name);
   using progress = new Progress();
   const summary = new VerifySummary();
   const print = async (report: VerifyReport) => {
@@ -76,6 +76,8 @@ async function run(
     process.stderr.write(`${text}\n`);
   }
   await output.write(`${json ? jsonText(summary.json()) : summary.text(ids, name)}\n`);
+  await output.flush();
+  tellMissing(summary.missing, name);
   if (summary.errors > 0) return EXIT.corrupt;
   return summary.missing > 0 ? EXIT.notFound : EXIT.ok;
 }
@@ -86,7 +88,11 @@ function progressText({ id, events, share }: VerifyProgress, number: number): st
 }
 
 /** The ids that are meant. One that no session has, nor begins with, stays as it is, and is told as missing. */
-async function resolveIds(examiner: StoreExaminer, given: readonly string[]): Promise<readonly string[]> {
+async function resolveIds(
+  examiner: StoreExaminer,
+  given: readonly string[],
+  name: StoreName,
+): Promise<readonly string[]> {
   if (given.length === 0) return given;
   const missing = new Set(given);
   for await (const { id } of examiner.sessions(given)) missing.delete(id);
@@ -96,7 +102,7 @@ async function resolveIds(examiner: StoreExaminer, given: readonly string[]): Pr
   const ids: string[] = [];
   for (const id of given) {
     const isKnown = !missing.has(id) || !all.some((session) => session.id.startsWith(id));
-    ids.push(isKnown ? id : await onlyIdWith(id, all));
+    ids.push(isKnown ? id : await onlyIdWith(id, all, name));
   }
   return ids;
 }

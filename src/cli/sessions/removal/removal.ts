@@ -55,10 +55,15 @@ export interface RemovalPlan {
 
 export type Planner = (store: SessionPersistence, signal: AbortSignal) => Promise<RemovalPlan>;
 
-/** Says what would be deleted, and deletes nothing. Takes no lock. */
-export function previewRemoval(name: StoreName, { json }: { readonly json: boolean }, planner: Planner) {
+/** Says what would be deleted, and deletes nothing. Takes no lock. @param onPlan told how many sessions that are */
+export async function previewRemoval(
+  name: StoreName,
+  { json }: { readonly json: boolean },
+  planner: Planner,
+  onPlan: (sessions: number) => void = () => undefined,
+): Promise<number> {
   using stop = new StopSignals();
-  return printing(async (output) => {
+  return await printing(async (output) => {
     await using store = await openStoreReadOnly(name, { clock: Date.now });
     const plan = await planner(store, stop.signal);
     if (stop.code !== undefined) return stop.code;
@@ -66,6 +71,7 @@ export function previewRemoval(name: StoreName, { json }: { readonly json: boole
     await printer.plan(plan);
     if (isRefused(plan)) return await printer.refusal(plan, name);
     const n = plan.doomed.length;
+    onPlan(n);
     await printer.print(`${counted(n, "session")} to delete from ${shownName(name)}; nothing was changed\n`, {
       kind: "summary",
       store: formatStoreName(name),
@@ -81,8 +87,12 @@ export function previewRemoval(name: StoreName, { json }: { readonly json: boole
 /** Says what will be deleted, asks unless told not to, and deletes it. The store is locked from the beginning on. */
 export async function remove(name: StoreName, flags: RemovalFlags, planner: Planner): Promise<number> {
   if (!flags.yes && !canAsk()) {
-    const code = await previewRemoval(name, flags, planner);
-    if (code !== EXIT.ok) return code;
+    let left = 0;
+    const code = await previewRemoval(name, flags, planner, (sessions) => {
+      left = sessions;
+    });
+    // With nothing to delete there is nothing to ask either.
+    if (code !== EXIT.ok || left === 0) return code;
     throw new UsageError(
       "Nothing was deleted: there is no terminal to ask on",
       "Say --yes to delete what is listed.",

@@ -111,7 +111,7 @@ async function resolveAll(name: StoreName, given: readonly string[]): Promise<st
   if (given.length === 0) return undefined;
   await using store = await openStoreReadOnly(name, { clock: Date.now });
   const ids: string[] = [];
-  for (const id of given) ids.push(await resolveSessionId(store, id, name.path));
+  for (const id of given) ids.push(await resolveSessionId(store, id, name));
   return ids;
 }
 

@@ -15,6 +15,7 @@ export interface Shown {
   readonly range: SeqRange | undefined;
 }
 
+export const OPEN = "the last Turn is open: it is running now, or it was interrupted";
 export const TORN = `the ${TORN_END}; that piece is left out`;
 
 /** The session from where it is shown. */
@@ -60,7 +61,7 @@ export async function endOf(
   if (torn) notes.push(TORN);
   // What was not read says nothing of it.
   const isOpen = range === undefined && damage === undefined && closers.length > 0;
-  if (isOpen) notes.push("the last Turn is open: it is running now, or it was interrupted");
+  if (isOpen) notes.push(OPEN);
   return () => {
     for (const note of notes) process.stderr.write(`holdfast: ${note}\n`);
     return damage === undefined ? EXIT.ok : reportError(damage);

@@ -42,7 +42,7 @@ export function show(
   const turns = options.turn === undefined ? undefined : parseTurns(options.turn);
   const command = async (output: TextOutput): Promise<Ending> => {
     await using store = await openStoreReadOnly(name, { clock: Date.now });
-    const id = await resolveSessionId(store, given, name.path);
+    const id = await resolveSessionId(store, given, name);
     const shown = { store, id, range: turns === undefined ? seqs : await rangeOfTurns(store, id, turns) };
     switch (options.form) {
       case "events":

@@ -48,7 +48,7 @@ export function stats(
   const prices: Prices | undefined = options.prices === undefined ? undefined : readPrices(options.prices);
   return printing(async (output) => {
     await using store = await openStoreReadOnly(name, { clock: Date.now });
-    const id = given === undefined ? undefined : await resolveSessionId(store, given, name.path);
+    const id = given === undefined ? undefined : await resolveSessionId(store, given, name);
     using progress = new Progress();
     // Programs get days that are the same wherever they run.
     const counted = options.json ? new SessionStats() : new SessionStats(localDay);

@@ -42,6 +42,7 @@ export class LogTail {
   readonly #id: string;
   readonly #form: TailForm;
   readonly #transcript = new LiveTranscript();
+  #isOpen = false;
   /** Seq of the first event that was not given out, and the record that ends before it, if that was read. */
   #next = 0;
   #last: SessionRecord | undefined;
@@ -50,6 +51,17 @@ export class LogTail {
     this.#source = source;
     this.#id = id;
     this.#form = form;
+  }
+
+  /** Whether the Turn goes on that was given out last, or that what was given out is in; not known of events. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** What was said so far of an answer behind the last entry; nothing where no answer is begun. */
+  get openAnswer(): Extract<TranscriptEntry, { kind: "assistant" }> | undefined {
+    const entry = this.#transcript.openAnswer(this.#next);
+    return entry?.kind === "assistant" ? entry : undefined;
   }
 
   /** The last `count` entries or events. @throws CorruptError of a damaged log, after those before the damage */
@@ -72,6 +84,7 @@ export class LogTail {
     // Read twice, so that no more than a page is kept, however many are asked for.
     first ??= await this.#firstShown(count, start, read());
     enterTurn(this.#transcript, start);
+    this.#isOpen = start !== undefined;
     for await (const page of read()) {
       const items = page.flatMap((decoded) => this.#take(decoded));
       const isBefore = ({ event }: TailItem) => event.seq < first;
@@ -189,6 +202,8 @@ export class LogTail {
     const { record } = decoded;
     this.#next = record.seq + record.count;
     this.#last = record;
+    if (record.type === "turn/start" || record.type === "turn/end")
+      this.#isOpen = record.type === "turn/start";
     if (this.#form === "events") return recordEvents(record).map((event) => ({ event }));
     const item = foldInto(this.#transcript, decoded);
     return item === undefined || (this.#form === "entries" && item.entry === undefined) ? [] : [item];

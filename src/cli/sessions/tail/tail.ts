@@ -12,6 +12,7 @@ import { type Output, printing } from "../../output.ts";
 import { printableLine } from "../../printable.ts";
 import { StopSignals } from "../../stop-signals.ts";
 import { AmbiguousIdError, resolveSessionId } from "../session-id.ts";
+import { OPEN } from "../show/read-shown.ts";
 import { outputStyle, TranscriptStyle } from "../show/transcript-style.ts";
 import { TranscriptView } from "../show/transcript-view.ts";
 import { LogCutError, LogTail, type TailForm, type TailItem } from "./log-tail.ts";
@@ -85,7 +86,13 @@ async function run(
       if (signal.aborted) return EXIT.ok;
     }
   }
-  if (watch === undefined) return EXIT.ok;
+  if (watch === undefined) {
+    const answer = form === "text" && count > 0 ? log.openAnswer : undefined;
+    if (answer !== undefined) await output.write(view.open(answer));
+    await output.flush();
+    if (form !== "events" && log.isOpen) process.stderr.write(`holdfast: ${OPEN}\n`);
+    return EXIT.ok;
+  }
   // Whoever follows is told the title and the model, too, as they come.
   view.known({});
   let failures = 0;
@@ -161,7 +168,7 @@ async function openWith(
       await using resources = new AsyncDisposableStack();
       const store = resources.use(await openStoreReadOnly(name, { clock: Date.now }));
       // What is waited for is named whole: looking through all ids again and again would cost too much.
-      const id = isTold ? given : await resolveSessionId(store, given, name.path);
+      const id = isTold ? given : await resolveSessionId(store, given, name);
       await store.readFrom(id, 0, { limit: 1 });
       resources.move();
       return { store, id, isNew: isTold };
