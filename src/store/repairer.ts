@@ -27,6 +27,26 @@ export interface SessionRepair {
   readonly quarantine: string;
 }
 
+/** A session of which events are neither kept nor set aside, or may be. */
+export interface LostEvents {
+  readonly id: string;
+  /** Events of it that are there. */
+  readonly left: number;
+  /** How many there were at least, where that is known and more than are left. */
+  readonly had?: number;
+  /** Whether events are missing. Otherwise the end of what is left may have been the end of the session. */
+  readonly isCertain: boolean;
+}
+
+/** What a damaged database itself says of what is gone. */
+export interface StoreLoss {
+  /** Where the file is too short: how many pages the database had, and how many of them are there. */
+  readonly pages?: { readonly expected: number; readonly found: number };
+  readonly sessions: readonly LostEvents[];
+  /** How many more sessions there were at most of which nothing is left, those that were deleted before among them. */
+  readonly unnamed?: number;
+}
+
 /** A database that is written anew from all that can be read of it. */
 export interface StoreRepair {
   readonly kind: "store";
@@ -37,6 +57,8 @@ export interface StoreRepair {
   readonly keptEvents: number;
   /** Sessions without a header that may have been deleted, and are set aside: how many, and the events in them. */
   readonly leaving: { readonly sessions: number; readonly events: number };
+  /** Sessions of which events are gone for good, but for what another backup has of them. */
+  readonly lost: StoreLoss;
   readonly backup: string;
   /** Absent where nothing is set aside. */
   readonly quarantine?: string;

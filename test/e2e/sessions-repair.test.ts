@@ -259,3 +259,35 @@ test("a database whose pages are damaged is written anew, with all that can be r
   expect(readFileSync(folder.at("a.db.backup-1")).equals(pages)).toBe(true);
   expect(await sessions(folder, "verify", "--session-db", "a.db")).toMatchObject({ code: 0 });
 });
+
+test("a database that is cut off is repaired with code 5, and all that is lost is named; where nothing is left it stays", async () => {
+  await using folder = await TempFolder.create();
+  await makeStore(folder.at("whole.db"));
+  const whole = readFileSync(folder.at("whole.db"));
+  const args = ["repair", "--session-db", "a.db"];
+  writeFileSync(folder.at("a.db"), whole.subarray(0, 4 * 4096));
+  const dry = await sessions(folder, ...args, "--dry-run");
+  expect(dry).toMatchObject({ code: 5, stderr: "" });
+  expect(dry.stdout).toContain("\n  lost default: 0 events: none of its rows could be read\n");
+  expect(dry.stdout).toMatch(
+    /\nlost: all events of 1 session; the file lacks \d+ pages?; the damaged file would be kept as \S+a\.db\.backup-1\n$/,
+  );
+  const json = await sessions(folder, ...args, "--dry-run", "--json");
+  expect(linesOf(json)).toMatchObject([
+    { what: "store", lost: { pages: { found: 4 }, sessions: [{ id: "default", left: 0, isCertain: true }] } },
+    { kind: "summary", lost: { whole: 1, part: 0, perhaps: 0, backup: expect.stringContaining("backup-1") } },
+  ]);
+  const done = await sessions(folder, ...args, "--json");
+  expect(done.code).toBe(5);
+  expect(linesOf(done).find(({ kind }) => kind === "session")).toMatchObject({
+    id: "default",
+    state: "lost",
+  });
+  expect(readFileSync(folder.at("a.db.backup-1")).length).toBe(4 * 4096);
+
+  writeFileSync(folder.at("b.db"), whole.subarray(0, 4096));
+  const refused = await sessions(folder, "repair", "b.db");
+  expect(refused).toMatchObject({ code: 5, stdout: "" });
+  expect(refused.stderr).toContain("No session is left in the database that a repair could keep");
+  expect(readFileSync(folder.at("b.db")).equals(whole.subarray(0, 4096))).toBe(true);
+});

@@ -32,8 +32,9 @@ export function reportText(report: DoctorReport, columns: number | undefined): s
 }
 
 /** What a person may take a sound report for. */
-function contentsText({ store }: DoctorReport, columns: number | undefined): string {
+function contentsText({ store, findings }: DoctorReport, columns: number | undefined): string {
   if (store === undefined || (store.state !== "store" && store.state !== "refused")) return "";
+  if (findings.some(({ code }) => code === "not-found")) return "";
   const text = "The contents were not checked. That is done by:";
   const command = printableLine(`holdfast sessions verify ${storeFlag(store)}`);
   // A command that is broken cannot be copied.

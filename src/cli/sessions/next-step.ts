@@ -67,6 +67,11 @@ export function showCommand(id: string, store: StoreName): string {
   return `holdfast sessions show ${dashes}${shellWord(id)} ${shellWord(formatStoreName(store))}`;
 }
 
+/** The command that lists the sessions of a store. */
+export function listCommand(store: StoreName): string {
+  return `holdfast sessions list ${shellWord(formatStoreName(store))}`;
+}
+
 /** The flag that names a store. */
 export function storeFlag({ kind, path }: StoreName): string {
   return `${kind === "sqlite" ? "--session-db" : "--session-dir"} ${shellWord(path)}`;

@@ -12,6 +12,7 @@ import { counted } from "../counted.ts";
 import { printableLine } from "../printable.ts";
 import { hanging } from "../wrap.ts";
 import { afterRepair, salvageCommand } from "./next-step.ts";
+import { Loss, lossLines } from "./repair-loss.ts";
 import { findingJson, reasonText } from "./verify-report.ts";
 
 /* How a repair is told: lines for people, or JSON (docs/cli.md, "holdfast sessions repair"). */
@@ -24,6 +25,7 @@ export function stepText(step: RepairStep, columns: number | undefined): string 
   const lines = [
     headline(step),
     `  reason: ${reasonText(step.reason)}`,
+    ...(step.kind === "store" ? lossLines(step.lost) : []),
     `  backup ${step.backup}`,
     ...(step.quarantine === undefined ? [] : [`  quarantine ${step.quarantine}`]),
   ];
@@ -66,9 +68,12 @@ export function helplessJson(finding: Finding, store: StoreName): object {
  * @param done how many steps were carried out
  */
 export function summaryText(plan: RepairPlan, done: number, isDry: boolean, store: StoreName): string {
-  const salvages = afterRepair(isDry ? plan.steps : plan.steps.slice(0, done), store);
+  const steps = isDry ? plan.steps : plan.steps.slice(0, done);
+  const salvages = afterRepair(steps, store);
+  const loss = Loss.of(steps);
   const lines = [
     countText(plan, done, isDry),
+    ...(loss === undefined ? [] : [loss.text(isDry)]),
     ...salvages.map(
       (command) => `to get events back that ${isDry ? "would be" : "were"} set aside: ${command}`,
     ),
@@ -79,7 +84,8 @@ export function summaryText(plan: RepairPlan, done: number, isDry: boolean, stor
 /** @param done how many steps were carried out */
 export function summaryJson({ steps, helpless, hasMoreHelpless }: RepairPlan, done: number): object {
   const counts = { steps: steps.length, done, helpless: helpless.length };
-  return { kind: "summary", ...counts, ...(hasMoreHelpless === true ? { moreHelpless: true } : {}) };
+  const more = hasMoreHelpless === true ? { moreHelpless: true } : {};
+  return { kind: "summary", ...counts, ...more, ...Loss.of(steps)?.json() };
 }
 
 function countText(plan: RepairPlan, done: number, isDry: boolean): string {

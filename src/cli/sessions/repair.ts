@@ -8,9 +8,11 @@ import { type VerifyReport, verifySessions, verifyStore } from "../../store/veri
 import { EXIT } from "../exit-codes.ts";
 import { jsonText } from "../json-text.ts";
 import { type Output, printing, printingOn } from "../output.ts";
+import { printableLine } from "../printable.ts";
 import { Progress } from "../progress.ts";
 import { StopSignals } from "../stop-signals.ts";
-import { outputColumns } from "../wrap.ts";
+import { hanging, outputColumns } from "../wrap.ts";
+import { Loss } from "./repair-loss.ts";
 import {
   doneJson,
   doneText,
@@ -87,7 +89,8 @@ class RepairCommand {
     }
     const isSound = done.length === 0 || this.#signal.aborted || (await this.#check(done));
     await this.#print(summaryText(plan, done.length, dryRun, this.#name), summaryJson(plan, done.length));
-    if (!isSound || plan.helpless.some(isError)) return EXIT.corrupt;
+    const isLost = Loss.of(dryRun ? plan.steps : done)?.isGrave === true;
+    if (!isSound || isLost || plan.helpless.some(isError)) return EXIT.corrupt;
     return missing.length === 0 ? EXIT.ok : EXIT.notFound;
   }
 
@@ -140,11 +143,12 @@ class RepairCommand {
     await using examiner = await openExaminer(this.#name);
     using progress = new Progress();
     progress.show("checking");
+    const loss = Loss.of(done);
     let isSound = true;
     const take = async (report: VerifyReport) => {
       if (report.kind === "finding" && isError(report.finding)) isSound = false;
       progress.clear();
-      await this.#report(report);
+      await this.#report(report, loss);
     };
     // What is wrong elsewhere in the store is nothing to a repair of single sessions.
     if (this.#ids === undefined) for await (const report of verifyStore(examiner)) await take(report);
@@ -153,9 +157,14 @@ class RepairCommand {
     return isSound;
   }
 
-  async #report(report: VerifyReport): Promise<void> {
-    const text = reportText(report, this.#name, outputColumns());
-    await this.#print(text === undefined ? "" : `${text}\n`, reportJson(report, this.#name));
+  async #report(report: VerifyReport, loss?: Loss): Promise<void> {
+    const own = report.kind === "session" ? loss?.sessionText(report) : undefined;
+    const text =
+      own === undefined
+        ? reportText(report, this.#name, outputColumns())
+        : hanging(printableLine(own), outputColumns(), "  ");
+    const json = report.kind === "session" ? loss?.sessionJson(report) : undefined;
+    await this.#print(text === undefined ? "" : `${text}\n`, json ?? reportJson(report, this.#name));
   }
 
   async #print(text: string, json: object): Promise<void> {

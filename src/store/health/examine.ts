@@ -55,7 +55,7 @@ export async function examineStore(name: StoreName, options: ExamineOptions): Pr
   const path = resolveStorePath(name.path);
   const { lock, examination } = await examineFiles(name.kind, path);
   const { state, files, copyBytes, database, logs } = examination;
-  const folder = nearestFolder(name.kind === "sqlite" || state !== "store" ? dirname(path) : path);
+  const folder = nearestFolder(name.kind === "sqlite" || state === "refused" ? dirname(path) : path);
   const medium = look(folder);
   const about = judgeMedium(medium, { kind: name.kind, copyBytes });
   // Where nothing can be written, it needs not be said of each file.

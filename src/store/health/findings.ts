@@ -13,6 +13,7 @@ export type Level = "problem" | "warning" | "note" | "ok";
 export const HEALTH_LEVELS = {
   corrupt: "problem",
   "unsupported-format": "problem",
+  "not-found": "problem",
   "storage-full": "problem",
   "storage-failed": "problem",
   "not-writable": "problem",

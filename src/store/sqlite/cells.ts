@@ -5,6 +5,7 @@
 
 /** Kinds of b-tree pages that hold rows or keys. */
 export const TABLE_LEAF = 0x0d;
+export const TABLE_INTERIOR = 0x05;
 export const INDEX_LEAF = 0x0a;
 export const INDEX_INTERIOR = 0x02;
 
@@ -65,6 +66,27 @@ export function* cellsOf(page: Uint8Array, number: number, { usable }: PageShape
     const overflow = isSplit ? view.getUint32(end) : 0;
     yield { ...id, size, local: page.subarray(cursor.at, end), overflow };
   }
+}
+
+/** A child of a page in the interior of a table, with the highest row id in it; of the last one that is not known. */
+export interface Child {
+  readonly page: number;
+  readonly to?: { readonly high: number; readonly low: number };
+}
+
+/** The children of a page in the interior of a table, in order. */
+export function* childrenOf(page: Uint8Array, number: number, { usable }: PageShape): Generator<Child> {
+  const start = number === 1 ? FILE_HEADER : 0;
+  const view = new DataView(page.buffer, page.byteOffset, page.byteLength);
+  const count = view.getUint16(start + 3);
+  const pointers = start + INTERIOR_HEADER;
+  if (pointers + 2 * count > usable) return;
+  for (let k = 0; k < count; k += 1) {
+    const at = view.getUint16(pointers + 2 * k);
+    if (at < pointers + 2 * count || at + CHILD >= usable) continue;
+    yield { page: view.getUint32(at), to: new Cursor(page, at + CHILD).halves() };
+  }
+  yield { page: view.getUint32(start + PAGE_HEADER) };
 }
 
 function localSize(size: number, most: number, usable: number): number {

@@ -16,6 +16,7 @@ import { type ForeignRows, foreignFinding, foreignRows } from "./foreign.ts";
 import { APPLICATION_ID, DamagedHeaderError } from "./header-fields.ts";
 import { hasLog, lookAtHeader, readHeader } from "./identity.ts";
 import { MAX_EVENTS } from "./keys.ts";
+import { type CutOff, cutOffFinding, findCutOff, type LostPages } from "./lost-pages.ts";
 import { PageScan } from "./page-scan.ts";
 import { admitStore, QuietAccess } from "./quiet-access.ts";
 import { rowPlace, type Walked, walkRows, wholeRows } from "./row-walk.ts";
@@ -72,6 +73,7 @@ export class SqliteExaminer implements StoreExaminer {
   readonly #obstacle: CorruptError | undefined;
   readonly #scan: PageScan | undefined;
   readonly #pageSize: number;
+  readonly #cutOff: CutOff | undefined;
   #listed: ListedSessions | undefined;
 
   constructor(path: string, { deep = false }: SqliteExamineOptions) {
@@ -82,6 +84,8 @@ export class SqliteExaminer implements StoreExaminer {
       const isOurs = header !== undefined && isNamed(header);
       this.#pageSize = isOurs ? pageSizeOf(header) : 0;
       const isScanned = deep && (isOurs || this.#obstacle !== undefined);
+      // Before there is a connection, whose locks would go with its descriptors.
+      this.#cutOff = isOurs ? findCutOff(path) : undefined;
       // Its descriptors are closed last: with them the locks of the connection would go.
       this.#scan = isScanned ? this.#resources.use(new PageScan(path)) : undefined;
       this.#access = this.#resources.use(
@@ -123,7 +127,13 @@ export class SqliteExaminer implements StoreExaminer {
     const { path } = this;
     if (this.#obstacle !== undefined) yield findingOf("store-damaged", this.#obstacle);
     else {
-      yield* checkDatabase(this.#access, { path, pageSize: this.#pageSize });
+      let isSound = true;
+      for (const finding of checkDatabase(this.#access, { path, pageSize: this.#pageSize })) {
+        // Of a database that SQLite finds sound it was being written just now.
+        if (isSound && this.#cutOff !== undefined) yield cutOffFinding(this.#cutOff, path);
+        isSound = false;
+        yield finding;
+      }
       yield* this.#list().damage.map(ofStore);
     }
     const lost = findLostFrames(path);
@@ -140,6 +150,16 @@ export class SqliteExaminer implements StoreExaminer {
       // SQLite's own check tells why.
       return [];
     }
+  }
+
+  /** Whether the table of the sessions could be read to its end. */
+  get isListWhole(): boolean {
+    return this.#list().damage.length === 0;
+  }
+
+  /** What the pages say of those that are not there. With `deep` alone; reads the whole file. */
+  lostPages(): LostPages {
+    return this.#scan?.lostPages() ?? {};
   }
 
   /** Seq of the last row of a session, for telling how far a reader is; at least 1, and a guess where it cannot be read. */

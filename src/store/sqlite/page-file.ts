@@ -32,6 +32,8 @@ export class PageFile implements Disposable {
   readonly count: number;
   /** Pages of the file. */
   readonly inFile: number;
+  /** Pages of the file that are there to their end. */
+  readonly whole: number;
   readonly lost: LostFrames | undefined;
   readonly #file: number | undefined;
   readonly #log: number | undefined;
@@ -51,12 +53,24 @@ export class PageFile implements Disposable {
       this.#pages = pages;
       this.lost = lost;
       this.#log = pages.size > 0 || lost !== undefined ? openSync(`${path}-wal`, "r") : undefined;
+      this.whole = Math.floor(size / this.shape.pageSize);
       this.inFile = Math.ceil(size / this.shape.pageSize);
       this.count = [...pages.keys()].reduce((most, page) => Math.max(most, page), this.inFile);
     } catch (error) {
       if (this.#file !== undefined) closeSync(this.#file);
       throw error;
     }
+  }
+
+  /** Whether all of a page is there, in the file or in the log. */
+  has(page: number): boolean {
+    return page >= 1 && (page <= this.whole || this.#pages.has(page));
+  }
+
+  /** How many of the first `count` pages are not there. */
+  missingOf(count: number): number {
+    const logged = [...this.#pages.keys()].filter((page) => page > this.whole && page <= count).length;
+    return Math.max(0, count - this.whole - logged);
   }
 
   /** Every version of every page. */

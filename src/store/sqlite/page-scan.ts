@@ -1,6 +1,7 @@
 import { CorruptError } from "../errors.ts";
 import { type Cell, cellsOf, INDEX_INTERIOR, INDEX_LEAF, pageKind, TABLE_LEAF, valuesOf } from "./cells.ts";
 import { idOf } from "./examined-header.ts";
+import { findLostPages, type LostPages } from "./lost-pages.ts";
 import { type PageAddress, PageFile } from "./page-file.ts";
 import { provenShape } from "./page-shape.ts";
 import { recordIn, sessionIn, textAt } from "./proven-rows.ts";
@@ -70,6 +71,11 @@ export class PageScan implements Disposable {
   /** What SQLite does not take of the log although it was committed. */
   get lost() {
     return this.#pages.lost;
+  }
+
+  /** What the pages say of those that are not there. Reads the whole file. */
+  lostPages(): LostPages {
+    return findLostPages(this.#pages);
   }
 
   hasRows(number: number): boolean {

@@ -1,8 +1,10 @@
+import { CorruptError } from "../errors.ts";
 import type { Finding } from "../finding.ts";
 import type { RepairOptions, RepairPlan, RepairStep, SessionRepair, StoreRepair } from "../repairer.ts";
 import { type ExaminedSqliteSession, SqliteExaminer } from "./examine.ts";
 import type { ExaminedHeader } from "./examined-header.ts";
 import { foreignFinding } from "./foreign.ts";
+import { lossOf } from "./lost-events.ts";
 import { READABLE } from "./reading-finding.ts";
 import { backupName, nextNumber, quarantineName } from "./repair-files.ts";
 import { headerFault, isOfOtherVersion, type RepairedHeader, repairHeader } from "./repaired-header.ts";
@@ -65,6 +67,7 @@ class Planner {
     this.#helpless.push(...helpless);
     const known: JudgedSession[] = [];
     const leaving = { sessions: 0, events: 0 };
+    const others: number[] = [];
     let isSetAside = false;
     const isWanted = this.#options.ids === undefined ? undefined : new Set(this.#options.ids);
     const sessions = [...this.#examiner.list()].filter(
@@ -80,15 +83,22 @@ class Planner {
       const cut = await findCut(owner, session.rows(), { isRebuilt: damage !== undefined, onProgress });
       if (isKnown) known.push({ session, cut });
       else {
+        others.push(stored.number);
         leaving.sessions += 1;
         leaving.events += cut.events + cut.cut.events;
       }
       isSetAside ||= !isKnown || cut.hasOddRows;
       share(1);
     }
-    if (damage !== undefined) this.#planStore(damage, known, leaving, isSetAside);
+    if (damage !== undefined) {
+      // An empty store in its place would look as if nothing had ever been there.
+      if (sessions.length === 0 && !this.#examiner.isListWhole) throw nothingLeft(damage, this.#path);
+      const found = known.map(({ session: { id, stored }, cut }) => ({ id, number: stored.number, cut }));
+      const lost = lossOf(this.#examiner.lostPages(), found, others);
+      this.#planStore(damage, known, { leaving, lost }, isSetAside);
+    }
     for (const judged of known) {
-      if (isWanted?.has(judged.session.id) ?? true) this.#planSession(judged);
+      if (isWanted?.has(judged.session.id) ?? true) this.#planSession(judged, damage !== undefined);
     }
     if (damage === undefined && isWanted === undefined) this.#planForeign();
     return { steps: this.#steps, helpless: this.#helpless, numbers: this.#numbers };
@@ -98,7 +108,7 @@ class Planner {
   #planStore(
     reason: Finding,
     known: readonly JudgedSession[],
-    leaving: StoreRepair["leaving"],
+    rest: Pick<StoreRepair, "leaving" | "lost">,
     isSetAside: boolean,
   ): void {
     const { backup, quarantine } = this.#files();
@@ -109,13 +119,13 @@ class Planner {
       reason,
       keptSessions: known.length,
       keptEvents,
-      leaving,
+      ...rest,
       backup,
       ...(isSetAside ? { quarantine } : {}),
     });
   }
 
-  #planSession({ session, cut }: JudgedSession): void {
+  #planSession({ session, cut }: JudgedSession, isRebuilt: boolean): void {
     const { stored } = session;
     if (isOfOtherVersion(stored)) {
       this.#helpless.push(...stored.findings);
@@ -125,6 +135,9 @@ class Planner {
     const fault = headerFault(stored);
     const reason = fault ?? cut.reason;
     if (reason === undefined) return;
+    // Rows that are gone are not in a new database to begin with.
+    const isSame = fault === undefined && cut.cut.rows === 0 && cut.closers.length === 0;
+    if (isRebuilt && isSame) return;
     const step: SessionRepair = {
       kind: "session",
       id: session.id,
@@ -169,6 +182,18 @@ class Planner {
 interface JudgedSession {
   readonly session: ExaminedSqliteSession;
   readonly cut: SessionCut;
+}
+
+function nothingLeft(
+  { expected = "a sound database", found = "damage" }: Finding,
+  path: string,
+): CorruptError {
+  return new CorruptError("No session is left in the database that a repair could keep", {
+    place: { path },
+    expected,
+    found,
+    hint: "The file was left as it is, and a salvage finds no more in it. Put a backup back; to begin anew, move this file away.",
+  });
 }
 
 /** The header that a session gets, where its own is not what was written. */

@@ -13,6 +13,10 @@ export interface SessionCut {
   readonly reason?: Finding;
   /** Events before it. */
   readonly events: number;
+  /** Seq behind the last row that was found, whether it stays or not. */
+  readonly end: number;
+  /** Whether rows could not be read and none was found behind them, so that the end may be gone. */
+  readonly isOpenEnded: boolean;
   /** Seq from which rows are cut off; the rows before it stay as they are. */
   readonly from: number;
   /** Seq of the segment that the last row lies in that stays, if it does: then all rows behind that segment go. */
@@ -70,7 +74,7 @@ export async function findCut(
     await new Promise(setImmediate);
   }
   // Nothing was found behind it, so that the session may have lost its end.
-  if (unread !== undefined) search.takeDamage(unread, undefined);
+  if (unread !== undefined) search.missEnd(unread);
   return search.end();
 }
 
@@ -83,6 +87,8 @@ class CutSearch {
   #hasOddRows = false;
   #reason: Finding | undefined;
   #isReadable = true;
+  #isOpenEnded = false;
+  #end = 0;
   #events = 0;
   #from = 0;
   #segment: number | undefined;
@@ -96,6 +102,12 @@ class CutSearch {
     if (this.#isReadable) this.#reason = finding;
     this.#isReadable = false;
     if (row !== undefined) this.#cut.rows += 1;
+    if (isRecordRow(row)) this.#end = Math.max(this.#end, row.seq + 1);
+  }
+
+  missEnd(finding: Finding): void {
+    this.takeDamage(finding, undefined);
+    this.#isOpenEnded = true;
   }
 
   /** A row that a table does not take, or rows that cannot be read. */
@@ -106,6 +118,7 @@ class CutSearch {
   take({ decoded, segment }: SoundRow): void {
     const { record, event } = decoded;
     this.#firstTime ??= record.time;
+    this.#end = Math.max(this.#end, record.seq + record.count);
     const wasReadable = this.#isReadable;
     // Behind damage nothing more needs to be known than how much there is.
     const isAudited = wasReadable || this.#reason === undefined;
@@ -138,6 +151,8 @@ class CutSearch {
     return {
       ...(reason === undefined ? {} : { reason }),
       events: this.#events,
+      end: this.#end,
+      isOpenEnded: this.#isOpenEnded,
       from: this.#from,
       ...(this.#segment === undefined ? {} : { segment: this.#segment }),
       cut: { ...this.#cut },

@@ -249,6 +249,32 @@ describe("a root of session logs", () => {
     expect(health.lock).toMatchObject({ state: "held", holder: { pid: holder.pid } });
   });
 
+  test("is no folder of other things, which names the stores in it; an empty one is a store that is not there yet", async () => {
+    await using folder = await TempFolder.create();
+    mkdirSync(folder.at("empty"));
+    expect(await examine(`jsonl:${folder.at("empty")}`)).toMatchObject({
+      store: { state: "absent" },
+      fileSystem: { folder: folder.at("empty") },
+    });
+    expect(await codesOf(`jsonl:${folder.at("empty")}`)).toEqual(["no-store"]);
+    await withStore(`sqlite:${folder.at("data", "a.db")}`, (store) =>
+      plant(store, "one", recordsOfDrafts([title(0)])),
+    );
+    await Bun.write(folder.at("src", "main.ts"), "x");
+    for (const [name, hint] of [
+      ["data", folder.at("data", "a.db")],
+      ["src", "A root of session logs holds"],
+    ] as const) {
+      const { store, findings } = await examine(`jsonl:${folder.at(name)}`);
+      expect(store.state).toBe("refused");
+      expect(findings[0]).toMatchObject({
+        level: "problem",
+        code: "not-found",
+        hint: expect.stringContaining(hint),
+      });
+    }
+  });
+
   test("that is a file, or not there, is reported", async () => {
     await using folder = await TempFolder.create();
     await Bun.write(folder.at("file"), "x");

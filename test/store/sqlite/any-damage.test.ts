@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import type { EventDraft } from "../../../src/session/events.ts";
+import { CorruptError } from "../../../src/store/errors.ts";
 import { arbitrarySession } from "../../fixtures/arbitraries.ts";
 import { type Contents, errorsIn, examine, goOn, long, ordinaryContents, repair } from "./damaged.ts";
 import { Place } from "./place.ts";
@@ -93,6 +94,17 @@ function common(left: readonly string[], right: readonly string[]): number {
   return end < 0 ? left.length : end;
 }
 
+/** Repairs a store; false where nothing is left to repair. */
+async function isRepaired(path: string): Promise<boolean> {
+  try {
+    await repair(path);
+    return true;
+  } catch (error) {
+    if (error instanceof CorruptError) return false;
+    throw error;
+  }
+}
+
 test("whatever happens to the bytes of a store, nothing is read that was not there, and its repair is sound", async () => {
   const stores = fc.tuple(arbitrarySession(), arbitrarySession(), fc.constantFrom(...PAGE_SIZES));
   const damages = fc.array(damage, { minLength: 1, maxLength: 20 });
@@ -113,7 +125,11 @@ test("whatever happens to the bytes of a store, nothing is read that was not the
 
       expectWasThere((await examine(place.path)).contents, sound);
       expectWasThere((await examine(place.path, true)).contents, sound);
-      await repair(place.path);
+      if (!(await isRepaired(place.path))) {
+        expect((await examine(place.path, true)).contents).toEqual({});
+        expect(readFileSync(place.path).equals(bytes)).toBe(true);
+        return;
+      }
       expect(await errorsIn(place.path)).toEqual([]);
       expectBeginnings(await ordinaryContents(place.path), sound);
       expect((await repair(place.path)).steps).toEqual([]);
