@@ -5,7 +5,6 @@ import { dirname } from "node:path";
 import { hangingReply } from "../fixtures/conversation.ts";
 import { HostLab } from "../fixtures/host-lab.ts";
 import { forever } from "../fixtures/model-replies.ts";
-import { poll } from "../fixtures/poll.ts";
 import { heldReply, textReply } from "../fixtures/provider-server.ts";
 import { readSlowly } from "../fixtures/slow-reader.ts";
 
@@ -67,11 +66,7 @@ describe.each(SIGNALS)("%s", (signal, code) => {
     await reader.begun;
     host.kill(signal);
     await host.stderr.waitFor(/Shutting down/);
-    await poll("the end", async () => {
-      host.kill(signal);
-      return (await Promise.race([host.exited, undefined])) ?? undefined;
-    });
-    expect(await host.exited).toEqual({ signal });
+    expect(await host.stopAtOnce(signal)).toEqual({ signal });
     const next = await lab.start();
     expect((await next.client.invoke("go on")).body).toMatchObject({ turn: 2, message: "again" });
   });

@@ -131,7 +131,7 @@ describe.skipIf(SHIM === undefined).each(DURABLE_STORES)(
       const begun = performance.now();
       host.kill("SIGTERM");
       await host.stderr.waitFor(/Shutting down/);
-      expect(await host.stop("SIGTERM")).toEqual({ signal: "SIGTERM" });
+      expect(await host.stopAtOnce("SIGTERM")).toEqual({ signal: "SIGTERM" });
       expect(performance.now() - begun).toBeLessThan(10_000);
       await invocation;
       disk.speedUp();
