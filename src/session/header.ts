@@ -26,7 +26,8 @@ const headerSchema = z.object({
 export type SessionHeader = Readonly<z.infer<typeof headerSchema>>;
 
 const checkHeader = compileChecker(headerSchema);
-const KEYS = Object.keys(headerSchema.shape) as ReadonlyArray<keyof SessionHeader>;
+/** The members that this version knows, in the order of the format. */
+export const HEADER_MEMBERS = Object.keys(headerSchema.shape) as ReadonlyArray<keyof SessionHeader>;
 
 /** Quick: zod is asked only for the reason of a refusal. */
 function isHeader(value: unknown): value is SessionHeader {
@@ -35,7 +36,7 @@ function isHeader(value: unknown): value is SessionHeader {
 
 function knownMembers(header: SessionHeader): SessionHeader {
   const { version, id, createdAt } = header;
-  const optional = KEYS.filter((key) => header[key] !== undefined).map((key) => [key, header[key]]);
+  const optional = HEADER_MEMBERS.filter((key) => header[key] !== undefined).map((key) => [key, header[key]]);
   return { version, id, createdAt, ...Object.fromEntries(optional) };
 }
 

@@ -1,4 +1,4 @@
-import { newHeader, type SessionHeader, serialiseHeader } from "../session/header.ts";
+import { HEADER_MEMBERS, newHeader, type SessionHeader, serialiseHeader } from "../session/header.ts";
 import { measure, streamIfAny } from "./copy.ts";
 import { CopyConflictError, CorruptError } from "./errors.ts";
 import type { ExaminedSession } from "./examiner.ts";
@@ -72,15 +72,4 @@ function newHeaderText({ id, header, headerText }: ExaminedSession, newId: strin
   return JSON.stringify({ ...JSON.parse(text), ...Object.fromEntries(unknown) });
 }
 
-const KNOWN_MEMBERS: ReadonlySet<string> = new Set([
-  "type",
-  "version",
-  "id",
-  "createdAt",
-  "cwd",
-  "parentSession",
-  "seedLength",
-  "origin",
-  "delegationDepth",
-  "agentPreset",
-]);
+const KNOWN_MEMBERS: ReadonlySet<string> = new Set(["type", ...HEADER_MEMBERS]);

@@ -1,4 +1,4 @@
-import { parseHeader, type SessionHeader, serialiseHeader } from "../../session/header.ts";
+import { HEADER_MEMBERS, parseHeader, type SessionHeader, serialiseHeader } from "../../session/header.ts";
 import { CorruptError } from "../errors.ts";
 import type { Beginning } from "./beginning.ts";
 import { logsOf } from "./directory.ts";
@@ -12,15 +12,8 @@ import type { LogFile } from "./log-file.ts";
 const MOST = 64 * 1024;
 /** Other logs of the project that are asked for their folder. */
 const NEIGHBOURS = 50;
-const MEMBERS = [
-  "createdAt",
-  "cwd",
-  "parentSession",
-  "seedLength",
-  "origin",
-  "delegationDepth",
-  "agentPreset",
-] as const;
+/** What is taken over as far as it is sound; the rest is known. */
+const MEMBERS = HEADER_MEMBERS.filter((key) => key !== "version" && key !== "id");
 
 export interface HeaderSource {
   readonly root: string;
